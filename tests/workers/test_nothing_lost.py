@@ -121,25 +121,24 @@ def stop_slowly(node: NodeInMemory) -> None:
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("stage", [PodWorkerState.TERMINATING, PodWorkerState.TERMINATED])
 async def test_records_stay_until_the_terminal_phase_has_arrived(
-    stage: PodWorkerState, restarted: bool
+    node: NodeInMemory, stage: PodWorkerState, restarted: bool
 ) -> None:
     """Deleted at any moment of its termination, also when the phase was just held back."""
-    async with NodeInMemory() as node:
-        shown: list[str] = []
-        node.runtime.before_remove = lambda _: shown.append(node.looks("p"))
-        stop_slowly(node)
-        node.create(a_pod("p", "run=5s", policy="Never"))
-        await node.passes(4)
-        if restarted:
-            node.server_is_away()
-            await node.passes(30)
-            await node.restart()
-        delete_at(node, stage)
-        if restarted:
-            node.server_is_back()
+    shown: list[str] = []
+    node.runtime.before_remove = lambda _: shown.append(node.looks("p"))
+    stop_slowly(node)
+    node.create(a_pod("p", "run=5s", policy="Never"))
+    await node.passes(4)
+    if restarted:
+        node.server_is_away()
         await node.passes(30)
-        assert node.shown("p")[-2:] == ["Succeeded a:exit-0", "gone"]
-        assert shown == ["Succeeded a:exit-0"]
+        await node.restart()
+    delete_at(node, stage)
+    if restarted:
+        node.server_is_back()
+    await node.passes(30)
+    assert node.shown("p")[-2:] == ["Succeeded a:exit-0", "gone"]
+    assert shown == ["Succeeded a:exit-0"]
 
 
 async def test_a_last_status_is_in_the_outbox_when_the_records_go_before_it() -> None:

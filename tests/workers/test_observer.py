@@ -12,41 +12,38 @@ def steps(work: WorkCounts) -> dict[str, int]:
     return {kind: spread.count for (kind,), spread in work.pod_worker_durations.snapshot().items()}
 
 
-async def test_each_sync_step_is_observed_with_its_operation() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "start=2s"))
-        await node.passes(5)
-        work = node.agent.work
-        assert work.pod_worker_durations.snapshot()["create",].sum == 2.0
-        assert steps(work)["create"] == 1
-        node.delete("p")
-        await node.passes(40)
-        assert {"create", "sync", "kill", "terminated"} <= steps(work).keys()
-        assert (steps(work)["kill"], steps(work)["terminated"]) == (1, 1)
+async def test_each_sync_step_is_observed_with_its_operation(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "start=2s"))
+    await node.passes(5)
+    work = node.agent.work
+    assert work.pod_worker_durations.snapshot()["create",].sum == 2.0
+    assert steps(work)["create"] == 1
+    node.delete("p")
+    await node.passes(40)
+    assert {"create", "sync", "kill", "terminated"} <= steps(work).keys()
+    assert (steps(work)["kill"], steps(work)["terminated"]) == (1, 1)
 
 
-async def test_time_to_running_is_observed_once_and_not_after_a_restart() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "start=2s"))
-        await node.passes(100)
-        work = node.agent.work
-        (start,) = work.pod_starts.snapshot().values()
-        (first,) = work.pod_worker_starts.snapshot().values()
-        assert (start.count, start.sum, first.count, first.sum) == (1, 2.0, 1, 0.0)
-        await node.restart()
-        await node.passes(10)
-        assert node.agent.work.pod_starts.snapshot() == {}
+async def test_time_to_running_is_observed_once_and_not_after_a_restart(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "start=2s"))
+    await node.passes(100)
+    work = node.agent.work
+    (start,) = work.pod_starts.snapshot().values()
+    (first,) = work.pod_worker_starts.snapshot().values()
+    assert (start.count, start.sum, first.count, first.sum) == (1, 2.0, 1, 0.0)
+    await node.restart()
+    await node.passes(10)
+    assert node.agent.work.pod_starts.snapshot() == {}
 
 
-async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "run=1s, exit=1"))
-        node.create(a_pod("q", "fail=RunContainerError"))
-        await node.passes(5)
-        work = node.agent.work
-        assert work.started_containers.snapshot()["container",] >= 3
-        ((kind, reason),) = work.failed_container_starts.snapshot()
-        assert (kind, reason) == ("container", "RunContainerError")
+async def test_starts_are_counted_by_type_and_failures_by_reason(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "run=1s, exit=1"))
+    node.create(a_pod("q", "fail=RunContainerError"))
+    await node.passes(5)
+    work = node.agent.work
+    assert work.started_containers.snapshot()["container",] >= 3
+    ((kind, reason),) = work.failed_container_starts.snapshot()
+    assert (kind, reason) == ("container", "RunContainerError")
 
 
 async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> None:
@@ -63,23 +60,21 @@ async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> N
         assert work.failed_operations.snapshot()["list_podsandbox",] == 3
 
 
-async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
+async def test_a_static_pod_that_comes_again_under_its_uid_is_counted(node: NodeInMemory) -> None:
     pod = a_static_pod("stop=3s")
-    async with NodeInMemory() as node:
-        node.write_manifests(pod)
-        await node.passes(2)
-        node.write_manifests()
-        await node.passes(1)
-        node.write_manifests(pod)
-        await node.passes(40)
-        assert node.agent.work.recreated_pods.snapshot() == {("true",): 1}
+    node.write_manifests(pod)
+    await node.passes(2)
+    node.write_manifests()
+    await node.passes(1)
+    node.write_manifests(pod)
+    await node.passes(40)
+    assert node.agent.work.recreated_pods.snapshot() == {("true",): 1}
 
 
-async def test_an_orphan_is_counted() -> None:
-    async with NodeInMemory() as node:
-        await start_behind_its_back(node, a_pod("p"))
-        await node.passes(10)
-        assert node.agent.work.orphans.snapshot() == {(): 1}
+async def test_an_orphan_is_counted(node: NodeInMemory) -> None:
+    await start_behind_its_back(node, a_pod("p"))
+    await node.passes(10)
+    assert node.agent.work.orphans.snapshot() == {(): 1}
 
 
 async def test_checks_are_counted_until_their_pod_is_gone() -> None:

@@ -77,32 +77,29 @@ async def test_what_was_granted_is_forgotten_with_the_pod(tmp_path: Path) -> Non
         assert granted(tmp_path) is None
 
 
-async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p"))
-        await node.passes(1)
-        node.runtime.lies = True
-        with pytest.raises(StillRunningError, match="still runs simulated://"):
-            await node.agent.steps.sync_terminating_pod(admitted(a_pod("p"), idle=False))
+async def test_a_pod_that_still_runs_after_its_end_is_said_to(node: NodeInMemory) -> None:
+    node.create(a_pod("p"))
+    await node.passes(1)
+    node.runtime.lies = True
+    with pytest.raises(StillRunningError, match="still runs simulated://"):
+        await node.agent.steps.sync_terminating_pod(admitted(a_pod("p"), idle=False))
 
 
-async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
-    async with NodeInMemory() as node:
-        # The script of a pod can change: the next attempt reads it again.
-        node.create(a_pod("p", "fail=ErrImageNeverPull"))
-        await node.passes(1)
-        shown = node.pod("p")
-        assert shown is not None
-        metadata = structs.replace(shown.metadata, annotations={})
-        node.api.put(structs.replace(shown, metadata=metadata))
-        await node.passes(1)
-        assert node.looks("p") == "Running a:running+"
-        assert node.agent.executor.start_failures(UID) == {}
+async def test_a_failed_start_is_forgotten_when_one_succeeds(node: NodeInMemory) -> None:
+    # The script of a pod can change: the next attempt reads it again.
+    node.create(a_pod("p", "fail=ErrImageNeverPull"))
+    await node.passes(1)
+    shown = node.pod("p")
+    assert shown is not None
+    metadata = structs.replace(shown.metadata, annotations={})
+    node.api.put(structs.replace(shown, metadata=metadata))
+    await node.passes(1)
+    assert node.looks("p") == "Running a:running+"
+    assert node.agent.executor.start_failures(UID) == {}
 
 
-async def test_an_exit_whose_start_failed_shows_both() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "fail=StartError", policy="Never"))
-        await node.passes(15)
-        assert node.looks("p") == "Failed a:exit-128"
-        assert node.events("p", "Failed")[0].startswith("Failed: Error: ")
+async def test_an_exit_whose_start_failed_shows_both(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "fail=StartError", policy="Never"))
+    await node.passes(15)
+    assert node.looks("p") == "Failed a:exit-128"
+    assert node.events("p", "Failed")[0].startswith("Failed: Error: ")

@@ -15,71 +15,68 @@ from tests.workers.unmanaged import a_static_pod
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
 @pytest.mark.parametrize("away", [0.1, 1, 2.9])
 async def test_a_static_pod_that_comes_back_starts_again_after_its_end(
-    away: float, policy: str
+    node: NodeInMemory, away: float, policy: str
 ) -> None:
-    async with NodeInMemory() as node:
-        pod = a_static_pod("stop=3s", policy=policy)
-        node.write_manifests(pod)
-        await node.passes(1)
-        node.write_manifests()
-        await node.passes(away)
-        node.write_manifests(pod)
-        await node.passes(0)
-        assert node.calls("start") == ["start s sandbox", "start s a-0"]
-        await node.passes(5)
-        assert node.calls("start", "remove") == [
-            "start s sandbox",
-            "start s a-0",
-            "remove s pod",
-            "start s sandbox",
-            "start s a-0",
-        ]
-        status = node.agent.statuses.pod_status("uid-s")
-        assert status is not None
-        assert status.phase == "Running"
+    pod = a_static_pod("stop=3s", policy=policy)
+    node.write_manifests(pod)
+    await node.passes(1)
+    node.write_manifests()
+    await node.passes(away)
+    node.write_manifests(pod)
+    await node.passes(0)
+    assert node.calls("start") == ["start s sandbox", "start s a-0"]
+    await node.passes(5)
+    assert node.calls("start", "remove") == [
+        "start s sandbox",
+        "start s a-0",
+        "remove s pod",
+        "start s sandbox",
+        "start s a-0",
+    ]
+    status = node.agent.statuses.pod_status("uid-s")
+    assert status is not None
+    assert status.phase == "Running"
 
 
 async def test_a_static_pod_comes_back_though_its_allocation_cannot_be_forgotten(
+    node: NodeInMemory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(_: object, uid: str) -> None:
         raise CheckpointWriteError(Path(uid), "no space left on device")
 
     monkeypatch.setattr(MemoryState, "remove_pod", fail)
-    async with NodeInMemory() as node:
-        pod = a_static_pod("stop=3s")
-        node.write_manifests(pod)
-        await node.passes(1)
-        node.write_manifests()
-        await node.passes(1)
-        node.write_manifests(pod)
-        await node.passes(5)
-        assert await node.runtime.running("uid-s") == ["a"]
+    pod = a_static_pod("stop=3s")
+    node.write_manifests(pod)
+    await node.passes(1)
+    node.write_manifests()
+    await node.passes(1)
+    node.write_manifests(pod)
+    await node.passes(5)
+    assert await node.runtime.running("uid-s") == ["a"]
 
 
-async def test_a_changed_manifest_waits_for_the_end_of_the_old_one() -> None:
-    async with NodeInMemory() as node:
-        node.write_manifests(a_static_pod("stop=3s", uid="old"))
-        await node.passes(1)
-        node.write_manifests(a_static_pod(uid="new"))
-        await node.passes(2)
-        assert await node.runtime.running("old") == ["a"]
-        assert not await node.runtime.has("new")
-        await node.passes(1.1)
-        assert not await node.runtime.has("old")
-        assert await node.runtime.running("new") == ["a"]
+async def test_a_changed_manifest_waits_for_the_end_of_the_old_one(node: NodeInMemory) -> None:
+    node.write_manifests(a_static_pod("stop=3s", uid="old"))
+    await node.passes(1)
+    node.write_manifests(a_static_pod(uid="new"))
+    await node.passes(2)
+    assert await node.runtime.running("old") == ["a"]
+    assert not await node.runtime.has("new")
+    await node.passes(1.1)
+    assert not await node.runtime.has("old")
+    assert await node.runtime.running("new") == ["a"]
 
 
-async def test_a_manifest_that_is_taken_back_while_it_waits_never_starts() -> None:
-    async with NodeInMemory() as node:
-        node.write_manifests(a_static_pod("stop=3s", uid="old"))
-        await node.passes(1)
-        node.write_manifests(a_static_pod(uid="new"))
-        await node.passes(1)
-        node.write_manifests()
-        await node.passes(10)
-        assert node.calls("start") == ["start s sandbox", "start s a-0"]
-        assert node.agent.lives.all() == ()
+async def test_a_manifest_removed_while_it_waits_never_starts(node: NodeInMemory) -> None:
+    node.write_manifests(a_static_pod("stop=3s", uid="old"))
+    await node.passes(1)
+    node.write_manifests(a_static_pod(uid="new"))
+    await node.passes(1)
+    node.write_manifests()
+    await node.passes(10)
+    assert node.calls("start") == ["start s sandbox", "start s a-0"]
+    assert node.agent.lives.all() == ()
 
 
 # Agent restarts
@@ -142,14 +139,13 @@ async def test_the_agent_stops_in_the_middle_of_a_deletion(tmp_path: Path) -> No
         assert node.shown("p")[2:] == ["Failed a:exit-5", "gone"]
 
 
-async def test_what_runs_of_a_pod_that_is_said_to_have_ended_is_ended() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "stop=2s"))
-        await node.passes(1)
-        await node.stop()
-        node.api.patch("ns", "p", {"status": {"phase": "Failed", "reason": "Meddling"}})
-        await node.start()
-        await node.passes(5)
-        assert await node.runtime.running("uid-p") == []
-        assert node.calls("start") == ["start p sandbox", "start p a-0"]
-        assert node.looks("p").startswith("Failed")
+async def test_what_runs_of_a_pod_that_is_said_to_have_ended_is_ended(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "stop=2s"))
+    await node.passes(1)
+    await node.stop()
+    node.api.patch("ns", "p", {"status": {"phase": "Failed", "reason": "Meddling"}})
+    await node.start()
+    await node.passes(5)
+    assert await node.runtime.running("uid-p") == []
+    assert node.calls("start") == ["start p sandbox", "start p a-0"]
+    assert node.looks("p").startswith("Failed")

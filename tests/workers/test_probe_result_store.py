@@ -77,69 +77,63 @@ def test_verdicts_are_kept_by_container_until_the_pod_is_forgotten() -> None:
     assert book.verdicts(UID) == ContainerProbeVerdicts()
 
 
-async def test_readiness_is_shown_without_a_look_at_the_pod() -> None:
-    async with NodeInMemory() as node:
-        node.create(probed(a_pod("p", "ready=-4s+5s-5s+"), "readiness"))
-        await node.passes(0.5)
-        node.runtime.is_down = True  # so no sync could succeed
-        await node.passes(20)
-        assert node.shown_at("p")[1:] == [
-            (0.0, "Running a:running"),
-            (4.0, "Running a:running+"),
-            (9.0, "Running a:running"),
-            (14.0, "Running a:running+"),
-        ]
+async def test_readiness_is_shown_without_a_look_at_the_pod(node: NodeInMemory) -> None:
+    node.create(probed(a_pod("p", "ready=-4s+5s-5s+"), "readiness"))
+    await node.passes(0.5)
+    node.runtime.is_down = True  # so no sync could succeed
+    await node.passes(20)
+    assert node.shown_at("p")[1:] == [
+        (0.0, "Running a:running"),
+        (4.0, "Running a:running+"),
+        (9.0, "Running a:running"),
+        (14.0, "Running a:running+"),
+    ]
 
 
-async def test_a_container_that_is_not_alive_is_restarted() -> None:
-    async with NodeInMemory() as node:
-        node.create(probed(a_pod("p", "alive=+3s-, stop-exit=2; alive=+"), "liveness"))
-        await node.passes(10)
-        assert node.shown_at("p")[1:] == [
-            (0.0, "Running a:running+"),
-            (3.0, "Running a:running+(1)"),
-        ]
-        assert node.events("p", "Killing") == [
-            "Killing: Container a failed liveness probe, will be restarted"
-        ]
+async def test_a_container_that_is_not_alive_is_restarted(node: NodeInMemory) -> None:
+    node.create(probed(a_pod("p", "alive=+3s-, stop-exit=2; alive=+"), "liveness"))
+    await node.passes(10)
+    assert node.shown_at("p")[1:] == [
+        (0.0, "Running a:running+"),
+        (3.0, "Running a:running+(1)"),
+    ]
+    assert node.events("p", "Killing") == [
+        "Killing: Container a failed liveness probe, will be restarted"
+    ]
 
 
-async def test_a_requested_restart_happens_once() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p", "start=0s"))
-        await node.passes(3)
-        (pod,) = node.agent.directory.pods()
-        (attempt,) = (await node.runtime.list_pods(pod.uid))[0].facts.containers
-        node.agent.book.request_restart(pod.uid, attempt.id)
-        await node.passes(30)
-        assert node.looks("p") == "Running a:running+(1)"
-        assert node.events("p", "Killing") == [
-            "Killing: Container a restart requested, will be restarted"
-        ]
+async def test_a_requested_restart_happens_once(node: NodeInMemory) -> None:
+    node.create(a_pod("p", "start=0s"))
+    await node.passes(3)
+    (pod,) = node.agent.directory.pods()
+    (attempt,) = (await node.runtime.list_pods(pod.uid))[0].facts.containers
+    node.agent.book.request_restart(pod.uid, attempt.id)
+    await node.passes(30)
+    assert node.looks("p") == "Running a:running+(1)"
+    assert node.events("p", "Killing") == [
+        "Killing: Container a restart requested, will be restarted"
+    ]
 
 
-async def test_a_container_that_is_not_alive_ends_a_pod_that_is_not_restarted() -> None:
-    async with NodeInMemory() as node:
-        pod = a_pod("p", "alive=+3s-, stop-exit=2", policy="Never")
-        node.create(probed(pod, "liveness"))
-        await node.passes(10)
-        assert node.looks("p") == "Failed a:exit-2"
+async def test_a_failed_liveness_probe_ends_a_pod_without_restarts(node: NodeInMemory) -> None:
+    pod = a_pod("p", "alive=+3s-, stop-exit=2", policy="Never")
+    node.create(probed(pod, "liveness"))
+    await node.passes(10)
+    assert node.looks("p") == "Failed a:exit-2"
 
 
-async def test_a_container_that_starts_slowly_is_not_ready_before_it_has_started() -> None:
-    async with NodeInMemory() as node:
-        node.create(probed(a_pod("p", "started=?4s+, ready=+"), "startup", "readiness"))
-        await node.passes(10)
-        assert node.shown_at("p")[1:] == [(0.0, "Running a:running"), (4.0, "Running a:running+")]
+async def test_a_slow_container_is_not_ready_before_it_has_started(node: NodeInMemory) -> None:
+    node.create(probed(a_pod("p", "started=?4s+, ready=+"), "startup", "readiness"))
+    await node.passes(10)
+    assert node.shown_at("p")[1:] == [(0.0, "Running a:running"), (4.0, "Running a:running+")]
 
 
-async def test_what_a_probe_said_outlives_no_restart_of_its_container() -> None:
-    async with NodeInMemory() as node:
-        node.create(probed(a_pod("p", "run=5s, ready=+; ready=?3s+"), "readiness"))
-        await node.passes(6)
-        assert node.looks("p") == "Running a:running(1)"
-        await node.passes(3)
-        assert node.looks("p") == "Running a:running+(1)"
+async def test_what_a_probe_said_outlives_no_restart_of_its_container(node: NodeInMemory) -> None:
+    node.create(probed(a_pod("p", "run=5s, ready=+; ready=?3s+"), "readiness"))
+    await node.passes(6)
+    assert node.looks("p") == "Running a:running(1)"
+    await node.passes(3)
+    assert node.looks("p") == "Running a:running+(1)"
 
 
 def test_who_tells_of_failures_hears_of_each_once() -> None:

@@ -94,28 +94,26 @@ def with_containers(pod: Pod, count: int) -> Pod:
     return structs.replace(pod, spec=structs.replace(pod.spec, containers=containers))
 
 
-async def test_a_pod_of_too_many_containers_is_rejected() -> None:
-    async with NodeInMemory() as node:
-        node.create(with_containers(a_pod("p"), 60_000))
-        await node.passes(5)
-        assert node.looks("p") == "Failed/TooManyContainers"
-        pod = node.pod("p")
-        assert pod is not None
-        why = "Pod has 60000 containers, this node takes at most 1000"
-        assert pod.status.message == f"Pod was rejected: {why}"
-        assert not pod.status.container_statuses
-        assert node.events("p") == [f"TooManyContainers: {why}"]
-        assert node.calls() == []
+async def test_a_pod_of_too_many_containers_is_rejected(node: NodeInMemory) -> None:
+    node.create(with_containers(a_pod("p"), 60_000))
+    await node.passes(5)
+    assert node.looks("p") == "Failed/TooManyContainers"
+    pod = node.pod("p")
+    assert pod is not None
+    why = "Pod has 60000 containers, this node takes at most 1000"
+    assert pod.status.message == f"Pod was rejected: {why}"
+    assert not pod.status.container_statuses
+    assert node.events("p") == [f"TooManyContainers: {why}"]
+    assert node.calls() == []
 
 
-async def test_a_pod_that_outgrows_the_node_goes_on_as_it_was() -> None:
-    async with NodeInMemory() as node:
-        node.create(a_pod("p"))
-        await node.passes(1)
-        shown = node.pod("p")
-        assert shown is not None
-        calls = node.calls("start")
-        node.agent.dispatcher.handle(PodUpdated(with_containers(shown, 60_000)))
-        await node.passes(5)
-        assert node.looks("p") == "Running a:running+"
-        assert node.calls("start") == calls
+async def test_a_pod_that_outgrows_the_node_goes_on_as_it_was(node: NodeInMemory) -> None:
+    node.create(a_pod("p"))
+    await node.passes(1)
+    shown = node.pod("p")
+    assert shown is not None
+    calls = node.calls("start")
+    node.agent.dispatcher.handle(PodUpdated(with_containers(shown, 60_000)))
+    await node.passes(5)
+    assert node.looks("p") == "Running a:running+"
+    assert node.calls("start") == calls

@@ -1,6 +1,6 @@
 """Resizes of running pods in virtual time: accepted, actuated, pending, and across restarts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -59,10 +59,20 @@ def cpu_of(container: Container) -> str:
     return (container.resources.requests or {}).get("cpu", Quantity("0")).canonical
 
 
-def a_node(**options: object) -> tuple[NodeInMemory, ResizingRuntime]:
-    node = NodeInMemory(**options)  # type: ignore[arg-type]
-    node.runtime = runtime = ResizingRuntime(node.clock)
-    return node, runtime
+class ResizingNode(NodeInMemory):
+    """A node with state on disk whose runtime resizes pods."""
+
+    runtime: ResizingRuntime
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(state_folder=folder)
+        self.runtime = ResizingRuntime(self.clock)
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[ResizingNode]:
+    async with ResizingNode(tmp_path) as node:
+        yield node
 
 
 def restarting(pod: Pod) -> Pod:
@@ -115,28 +125,27 @@ async def running(node: NodeInMemory, cpu: str = "1", name: str = "p") -> None:
 
 
 @pytest.mark.parametrize("is_silent", [False, True])
-async def test_a_resize_that_fits_is_granted_and_put_in_force(is_silent: bool) -> None:
-    node, runtime = a_node()
-    runtime.is_silent = is_silent
-    async with node:
-        await running(node)
-        resize(node, "2")
-        await node.passes(0)
-        assert runtime.resized == ["p a=2"]
-        assert shown(node) == "2/2"
-        assert conditions(node) == {}
-        assert node.looks("p") == "Running a:running+"
-        summary = (
-            '{"containers":[{"name":"a","resources":{"requests":{"cpu":"2"}}}],"generation":1}'
-        )
-        assert node.events("p", "ResizeStarted", "ResizeCompleted") == [
-            f"ResizeStarted: Pod resize started: {summary}",
-            f"ResizeCompleted: Pod resize completed: {summary}",
-        ]
+async def test_a_resize_that_fits_is_granted_and_put_in_force(
+    node: ResizingNode, is_silent: bool
+) -> None:
+    node.runtime.is_silent = is_silent
+    await running(node)
+    resize(node, "2")
+    await node.passes(0)
+    assert node.runtime.resized == ["p a=2"]
+    assert shown(node) == "2/2"
+    assert conditions(node) == {}
+    assert node.looks("p") == "Running a:running+"
+    summary = '{"containers":[{"name":"a","resources":{"requests":{"cpu":"2"}}}],"generation":1}'
+    assert node.events("p", "ResizeStarted", "ResizeCompleted") == [
+        f"ResizeStarted: Pod resize started: {summary}",
+        f"ResizeCompleted: Pod resize completed: {summary}",
+    ]
 
 
-async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
+async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(
+    node: ResizingNode, tmp_path: Path
+) -> None:
     seen: list[str] = []
 
     def look(_: Pod) -> None:
@@ -146,280 +155,247 @@ async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(tmp_path: Path) 
             assert found is not None
             seen.append((found.requests or {})["cpu"].canonical)
 
-    runtime.before_resize = look
-    async with node:
-        await running(node)
-        resize(node, "2")
-        await node.passes(0)
-        assert seen == ["2", "1"]
-        seen.clear()
-        look(stored(node))
-        assert seen == ["2", "2"]
+    node.runtime.before_resize = look
+    await running(node)
+    resize(node, "2")
+    await node.passes(0)
+    assert seen == ["2", "1"]
+    seen.clear()
+    look(stored(node))
+    assert seen == ["2", "2"]
 
 
-async def test_a_resize_that_does_not_fit_waits_until_another_pod_has_left() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node)
-        await running(node, "2", "q")
-        resize(node, "3")
+async def test_a_resize_that_does_not_fit_waits_for_another_pod(node: ResizingNode) -> None:
+    await running(node)
+    await running(node, "2", "q")
+    resize(node, "3")
+    await node.passes(1)
+    assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+    (event,) = node.events("p", "ResizeDeferred")
+    why = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    assert event.startswith("ResizeDeferred: Pod resize OutOfcpu: ")
+    assert event.endswith(f'"generation":1,"error":"{why}"}}')
+    assert node.runtime.resized == []
+    node.delete("q")
+    await node.passes(3)
+    assert (shown(node), conditions(node)) == ("3/3", {})
+    assert resize_events(node) == ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"]
+
+
+async def test_resources_are_granted_once_another_pod_returned_them(node: ResizingNode) -> None:
+    await running(node)
+    await running(node, "3", "q")
+    resize(node, "2")
+    await node.passes(1)
+    node.runtime.refusal = "not now"
+    resize(node, "2", "q")
+    await node.passes(1)
+    assert conditions(node) == {PENDING: "Deferred@1"}
+    assert (shown(node, "q"), conditions(node, "q")) == ("2/3", {IN_PROGRESS: "Error@1"})
+    node.runtime.refusal = ""
+    await node.passes(30)
+    assert (shown(node, "q"), conditions(node, "q")) == ("2/2", {})
+    assert (shown(node), conditions(node)) == ("2/2", {})
+
+
+async def test_a_new_pod_gets_nothing_that_is_not_returned_yet(node: ResizingNode) -> None:
+    await running(node, "3")
+    node.runtime.refusal = "not now"
+    resize(node, "1")
+    await node.passes(1)
+    node.create(asking(a_pod("q"), "2"))
+    await node.passes(1)
+    assert node.looks("q") == "Failed/OutOfcpu"
+
+
+async def test_a_resize_that_is_taken_back_does_not_wait_any_more(node: ResizingNode) -> None:
+    await running(node)
+    resize(node, "9")
+    await node.passes(1)
+    assert conditions(node) == {PENDING: "Deferred@1"}
+    resize(node, "1")
+    await node.passes(0)
+    assert (shown(node), conditions(node)) == ("1/1", {})
+    assert resize_events(node) == ["ResizeDeferred"]
+
+
+async def test_a_resize_that_can_never_be_done_is_not_tried_again(node: ResizingNode) -> None:
+    await running(node)
+    asked: list[str] = []
+
+    def never(pod: Pod, *_: object) -> ResizePending:
+        asked.append(pod.name)
+        return ResizePending(reason="Infeasible", message="never")
+
+    node.agent.decide_resize = never
+    resize(node, "2")
+    await node.passes(500)
+    assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Infeasible@1"})
+    assert (asked, node.runtime.resized) == (["p"], [])
+    assert resize_events(node) == ["ResizeInfeasible"]
+
+
+async def test_those_who_wait_are_tried_every_three_minutes(node: ResizingNode) -> None:
+    await running(node)
+    resize(node, "9")
+    await node.passes(1)
+    decide = node.agent.decide_resize
+    asked: list[float] = []
+
+    def listen(pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
+        asked.append(node.clock.now())
+        return decide(pod, granted, others)
+
+    node.agent.decide_resize = listen
+    await node.passes(600)
+    assert len(asked) == 3
+    assert resize_events(node) == ["ResizeDeferred"]
+
+
+async def test_who_is_more_important_gets_what_there_is(node: ResizingNode) -> None:
+    await running(node, "2", "q")
+    for name, priority in (("low", 1), ("high", 7)):
+        node.create(with_priority(asking(a_pod(name), "1"), priority))
+    await node.passes(1)
+    for name in ("low", "high"):
+        resize(node, "2", name)
         await node.passes(1)
-        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
-        (event,) = node.events("p", "ResizeDeferred")
-        why = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
-        assert event.startswith("ResizeDeferred: Pod resize OutOfcpu: ")
-        assert event.endswith(f'"generation":1,"error":"{why}"}}')
-        assert runtime.resized == []
-        node.delete("q")
-        await node.passes(3)
-        assert (shown(node), conditions(node)) == ("3/3", {})
-        assert resize_events(node) == ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"]
+    node.delete("q")
+    await node.passes(3)
+    assert node.runtime.resized == ["high a=2", "low a=2"]
 
 
-async def test_what_another_pod_gives_back_is_granted_when_it_has_been_given_back() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node)
-        await running(node, "3", "q")
-        resize(node, "2")
+async def test_a_container_whose_policy_says_so_is_started_again(node: ResizingNode) -> None:
+    node.create(asking(restarting(a_pod("p", "stop=2s")), "1"))
+    await node.passes(1)
+    resize(node, "2")
+    await node.passes(1)
+    assert shown(node) == "2/1"
+    assert conditions(node) == {IN_PROGRESS: "@1"}
+    await node.passes(3)
+    assert node.looks("p") == "Running a:running+(1)"
+    assert (shown(node), conditions(node)) == ("2/2", {})
+    assert node.events("p", "Killing") == ["Killing: Container a resize requires restart"]
+    assert node.calls("start") == ["start p sandbox", "start p a-0", "start p a-1"]
+    assert node.runtime.resized == ["p"]
+    assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
+    await node.passes(300)
+    assert node.looks("p") == "Running a:running+(1)"
+
+
+async def test_restarts_for_resizes_wait_as_others_do(node: ResizingNode) -> None:
+    node.create(asking(restarting(a_pod("p")), "1"))
+    await node.passes(1)
+    for number, cpu in enumerate(("2", "3"), start=1):
+        resize(node, cpu)
         await node.passes(1)
-        runtime.refusal = "not now"
-        resize(node, "2", "q")
-        await node.passes(1)
-        assert conditions(node) == {PENDING: "Deferred@1"}
-        assert (shown(node, "q"), conditions(node, "q")) == ("2/3", {IN_PROGRESS: "Error@1"})
-        runtime.refusal = ""
-        await node.passes(30)
-        assert (shown(node, "q"), conditions(node, "q")) == ("2/2", {})
-        assert (shown(node), conditions(node)) == ("2/2", {})
-
-
-async def test_a_new_pod_gets_nothing_that_is_promised_or_not_given_back() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node, "3")
-        runtime.refusal = "not now"
-        resize(node, "1")
-        await node.passes(1)
-        node.create(asking(a_pod("q"), "2"))
-        await node.passes(1)
-        assert node.looks("q") == "Failed/OutOfcpu"
-
-
-async def test_a_resize_that_is_taken_back_does_not_wait_any_more() -> None:
-    node, _ = a_node()
-    async with node:
-        await running(node)
-        resize(node, "9")
-        await node.passes(1)
-        assert conditions(node) == {PENDING: "Deferred@1"}
-        resize(node, "1")
-        await node.passes(0)
-        assert (shown(node), conditions(node)) == ("1/1", {})
-        assert resize_events(node) == ["ResizeDeferred"]
-
-
-async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node)
-        asked: list[str] = []
-
-        def never(pod: Pod, *_: object) -> ResizePending:
-            asked.append(pod.name)
-            return ResizePending(reason="Infeasible", message="never")
-
-        node.agent.decide_resize = never
-        resize(node, "2")
-        await node.passes(500)
-        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Infeasible@1"})
-        assert (asked, runtime.resized) == (["p"], [])
-        assert resize_events(node) == ["ResizeInfeasible"]
-
-
-async def test_those_who_wait_are_tried_every_three_minutes() -> None:
-    node, _ = a_node()
-    async with node:
-        await running(node)
-        resize(node, "9")
-        await node.passes(1)
-        decide = node.agent.decide_resize
-        asked: list[float] = []
-
-        def listen(pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
-            asked.append(node.clock.now())
-            return decide(pod, granted, others)
-
-        node.agent.decide_resize = listen
-        await node.passes(600)
-        assert len(asked) == 3
-        assert resize_events(node) == ["ResizeDeferred"]
-
-
-async def test_who_is_more_important_gets_what_there_is() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node, "2", "q")
-        for name, priority in (("low", 1), ("high", 7)):
-            node.create(with_priority(asking(a_pod(name), "1"), priority))
-        await node.passes(1)
-        for name in ("low", "high"):
-            resize(node, "2", name)
-            await node.passes(1)
-        node.delete("q")
-        await node.passes(3)
-        assert runtime.resized == ["high a=2", "low a=2"]
-
-
-async def test_a_container_whose_policy_says_so_is_started_again() -> None:
-    node, runtime = a_node()
-    async with node:
-        node.create(asking(restarting(a_pod("p", "stop=2s")), "1"))
-        await node.passes(1)
-        resize(node, "2")
-        await node.passes(1)
-        assert shown(node) == "2/1"
-        assert conditions(node) == {IN_PROGRESS: "@1"}
-        await node.passes(3)
-        assert node.looks("p") == "Running a:running+(1)"
-        assert (shown(node), conditions(node)) == ("2/2", {})
-        assert node.events("p", "Killing") == ["Killing: Container a resize requires restart"]
-        assert node.calls("start") == ["start p sandbox", "start p a-0", "start p a-1"]
-        assert runtime.resized == ["p"]
-        assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
-        await node.passes(300)
-        assert node.looks("p") == "Running a:running+(1)"
-
-
-async def test_restarts_for_resizes_wait_as_others_do() -> None:
-    node, runtime = a_node()
-    async with node:
-        node.create(asking(restarting(a_pod("p")), "1"))
-        await node.passes(1)
-        for number, cpu in enumerate(("2", "3"), start=1):
-            resize(node, cpu)
-            await node.passes(1)
-            assert node.looks("p") == f"Running a:running+({number})"
-        resize(node, "1")
-        await node.passes(1)
-        assert node.looks("p") == "Running a:CrashLoopBackOff(2)"
-        assert (shown(node), conditions(node)) == ("1/1", {})
-        await node.passes(10)
-        assert node.looks("p") == "Running a:running+(3)"
-        assert runtime.resized == ["p", "p", "p"]
+        assert node.looks("p") == f"Running a:running+({number})"
+    resize(node, "1")
+    await node.passes(1)
+    assert node.looks("p") == "Running a:CrashLoopBackOff(2)"
+    assert (shown(node), conditions(node)) == ("1/1", {})
+    await node.passes(10)
+    assert node.looks("p") == "Running a:running+(3)"
+    assert node.runtime.resized == ["p", "p", "p"]
 
 
 @pytest.mark.parametrize("is_silent", [False, True])
-async def test_a_failed_resize_is_reported_once_and_retried(is_silent: bool) -> None:
-    node, runtime = a_node()
-    runtime.is_silent = is_silent
-    async with node:
-        await running(node)
-        runtime.refusal = "limit below usage"
-        resize(node, "2")
-        await node.passes(40)
-        assert (shown(node), conditions(node)) == ("2/1", {IN_PROGRESS: "Error@1"})
-        assert resize_events(node) == ["ResizeStarted", "ResizeError"]
-        runtime.refusal = ""
-        await node.passes(20)
-        assert (shown(node), conditions(node)) == ("2/2", {})
-        assert resize_events(node)[2:] == ["ResizeCompleted"]
-
-
-async def test_a_newer_resize_clears_the_error_of_an_older_one() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node)
-        runtime.refusal = "limit below usage"
-        resize(node, "2")
-        await node.passes(1)
-        resize(node, "4")
-        await node.passes(1)
-        assert (shown(node), conditions(node)) == ("4/1", {IN_PROGRESS: "Error@2"})
-        runtime.refusal = ""
-        resize(node, "3")
-        await node.passes(0)
-        assert (shown(node), conditions(node)) == ("3/3", {})
-
-
-async def test_what_ends_while_it_is_to_be_resized_is_started_with_its_grant() -> None:
-    node, runtime = a_node()
-    async with node:
-        await running(node)
-        runtime.refusal = "not now"
-        resize(node, "2")
-        await node.passes(1)
-        await runtime.crash("uid-p")
-        runtime.refusal = ""
-        await node.passes(30)
-        assert node.looks("p") == "Running a:running+(1)"
-        assert (shown(node), conditions(node)) == ("2/2", {})
-
-
-async def test_a_pod_that_could_not_be_resized_as_a_whole_is_though_its_containers_have_all(
-    tmp_path: Path,
+async def test_a_failed_resize_is_reported_once_and_retried(
+    node: ResizingNode, is_silent: bool
 ) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
-    async with node:
-        node.create(asking(restarting(a_pod("p")), "1"))
-        await node.passes(1)
-        runtime.refusal = "not now"
-        resize(node, "2")
-        await node.passes(30)
-        assert node.looks("p") == "Running a:running+(1)"
-        assert (shown(node), conditions(node)) == ("2/2", {IN_PROGRESS: "Error@1"})
-        await node.restart()
-        runtime.refusal = ""
-        await node.passes(30)
-        assert (runtime.resized, conditions(node)) == (["p a=2"], {})
-        assert node.looks("p") == "Running a:running+(1)"
+    node.runtime.is_silent = is_silent
+    await running(node)
+    node.runtime.refusal = "limit below usage"
+    resize(node, "2")
+    await node.passes(40)
+    assert (shown(node), conditions(node)) == ("2/1", {IN_PROGRESS: "Error@1"})
+    assert resize_events(node) == ["ResizeStarted", "ResizeError"]
+    node.runtime.refusal = ""
+    await node.passes(20)
+    assert (shown(node), conditions(node)) == ("2/2", {})
+    assert resize_events(node)[2:] == ["ResizeCompleted"]
 
 
-async def test_a_resize_while_no_agent_was_there_is_decided_by_the_next(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
-    async with node:
-        await running(node)
-        await node.stop()
-        resize(node, "2")
-        await node.start()
-        await node.passes(2)
-        assert (runtime.resized, shown(node), conditions(node)) == (["p a=2"], "2/2", {})
+async def test_a_newer_resize_clears_the_error_of_an_older_one(node: ResizingNode) -> None:
+    await running(node)
+    node.runtime.refusal = "limit below usage"
+    resize(node, "2")
+    await node.passes(1)
+    resize(node, "4")
+    await node.passes(1)
+    assert (shown(node), conditions(node)) == ("4/1", {IN_PROGRESS: "Error@2"})
+    node.runtime.refusal = ""
+    resize(node, "3")
+    await node.passes(0)
+    assert (shown(node), conditions(node)) == ("3/3", {})
 
 
-async def test_a_pod_that_ends_shows_what_it_was_granted_until_the_end() -> None:
-    node, _ = a_node()
-    async with node:
-        node.create(asking(a_pod("p", "stop=5s"), "1"))
-        await node.passes(1)
-        resize(node, "9")
-        await node.passes(1)
-        node.delete("p")
-        await node.passes(3)
-        assert shown(node) == "1/1"
+async def test_a_container_that_ends_is_started_with_its_new_size(node: ResizingNode) -> None:
+    await running(node)
+    node.runtime.refusal = "not now"
+    resize(node, "2")
+    await node.passes(1)
+    await node.runtime.crash("uid-p")
+    node.runtime.refusal = ""
+    await node.passes(30)
+    assert node.looks("p") == "Running a:running+(1)"
+    assert (shown(node), conditions(node)) == ("2/2", {})
 
 
-async def test_a_resize_before_the_first_start_is_decided_too() -> None:
-    node, _ = a_node()
-    async with node:
-        node.runtime.is_down = True
-        node.create(asking(a_pod("p"), "1"))
-        resize(node, "9")
-        await node.passes(1)
-        node.runtime.is_down = False
-        await node.passes(20)
-        assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+async def test_a_failed_resize_of_the_pod_level_is_retried(node: ResizingNode) -> None:
+    node.create(asking(restarting(a_pod("p")), "1"))
+    await node.passes(1)
+    node.runtime.refusal = "not now"
+    resize(node, "2")
+    await node.passes(30)
+    assert node.looks("p") == "Running a:running+(1)"
+    assert (shown(node), conditions(node)) == ("2/2", {IN_PROGRESS: "Error@1"})
+    await node.restart()
+    node.runtime.refusal = ""
+    await node.passes(30)
+    assert (node.runtime.resized, conditions(node)) == (["p a=2"], {})
+    assert node.looks("p") == "Running a:running+(1)"
 
 
-def deferred(node: NodeInMemory, _: ResizingRuntime) -> None:
+async def test_a_resize_while_no_agent_was_there_is_decided_by_the_next(node: ResizingNode) -> None:
+    await running(node)
+    await node.stop()
+    resize(node, "2")
+    await node.start()
+    await node.passes(2)
+    assert (node.runtime.resized, shown(node), conditions(node)) == (["p a=2"], "2/2", {})
+
+
+async def test_a_pod_that_ends_shows_what_it_was_granted_until_the_end(node: ResizingNode) -> None:
+    node.create(asking(a_pod("p", "stop=5s"), "1"))
+    await node.passes(1)
+    resize(node, "9")
+    await node.passes(1)
+    node.delete("p")
+    await node.passes(3)
+    assert shown(node) == "1/1"
+
+
+async def test_a_resize_before_the_first_start_is_decided_too(node: ResizingNode) -> None:
+    node.runtime.is_down = True
+    node.create(asking(a_pod("p"), "1"))
+    resize(node, "9")
+    await node.passes(1)
+    node.runtime.is_down = False
+    await node.passes(20)
+    assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
+
+
+def deferred(node: ResizingNode) -> None:
     resize(node, "9")
 
 
-def failing(node: NodeInMemory, runtime: ResizingRuntime) -> None:
-    runtime.refusal = "not now"
+def failing(node: ResizingNode) -> None:
+    node.runtime.refusal = "not now"
     resize(node, "2")
 
 
-def done(node: NodeInMemory, _: ResizingRuntime) -> None:
+def done(node: ResizingNode) -> None:
     resize(node, "2")
 
 
@@ -432,64 +408,59 @@ def done(node: NodeInMemory, _: ResizingRuntime) -> None:
     ],
 )
 async def test_after_a_restart_all_is_as_before(
-    happens: Callable[[NodeInMemory, ResizingRuntime], None],
+    node: ResizingNode,
+    happens: Callable[[ResizingNode], None],
     resources: str,
     shows: dict[str, str],
-    tmp_path: Path,
 ) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
-    async with node:
-        await running(node)
-        happens(node, runtime)
-        await node.passes(1)
-        before = (shown(node), conditions(node), resize_events(node), list(runtime.resized))
-        assert before[:2] == (resources, shows)
-        for _ in range(2):
-            await node.restart(after=5)
-            await node.passes(5)
-            after = (shown(node), conditions(node), resize_events(node), list(runtime.resized))
-            assert after == before
-        assert node.looks("p") == "Running a:running+"
-
-
-async def test_a_grant_is_put_in_force_by_the_next_agent(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
-    async with node:
-        await running(node)
-        runtime.is_down = True
-        resize(node, "2")
-        await node.passes(1)
-        await node.stop()
-        runtime.is_down = False
-        await node.start()
+    await running(node)
+    happens(node)
+    await node.passes(1)
+    before = (shown(node), conditions(node), resize_events(node), list(node.runtime.resized))
+    assert before[:2] == (resources, shows)
+    for _ in range(2):
+        await node.restart(after=5)
         await node.passes(5)
-        assert runtime.resized == ["p a=2"]
-        assert (shown(node), conditions(node)) == ("2/2", {})
-        assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
+        after = (shown(node), conditions(node), resize_events(node), list(node.runtime.resized))
+        assert after == before
+    assert node.looks("p") == "Running a:running+"
+
+
+async def test_a_grant_is_put_in_force_by_the_next_agent(node: ResizingNode) -> None:
+    await running(node)
+    node.runtime.is_down = True
+    resize(node, "2")
+    await node.passes(1)
+    await node.stop()
+    node.runtime.is_down = False
+    await node.start()
+    await node.passes(5)
+    assert node.runtime.resized == ["p a=2"]
+    assert (shown(node), conditions(node)) == ("2/2", {})
+    assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
 
 
 async def test_nothing_is_granted_before_all_pods_are_known(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path)
+    node = ResizingNode(tmp_path)
     node.delivers = ("api",)
     async with node:
         await running(node)
         resize(node, "3")
         await node.passes(5)
-        assert (shown(node), runtime.resized) == ("1/1", [])
+        assert (shown(node), node.runtime.resized) == ("1/1", [])
         node.write_manifests(asking(a_pod("s", uid="uid-s"), "2"))
         await node.passes(5)
         assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
 
 
 async def test_a_disk_that_is_full_grants_nothing(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path / "state")
-    async with node:
+    async with ResizingNode(tmp_path / "state") as node:
         await running(node)
         (tmp_path / "state").rename(tmp_path / "away")
         (tmp_path / "state").write_text("in the way")
         resize(node, "2")
         await node.passes(5)
-        assert (shown(node), runtime.resized) == ("1/1", [])
+        assert (shown(node), node.runtime.resized) == ("1/1", [])
         (tmp_path / "state").unlink()
         (tmp_path / "away").rename(tmp_path / "state")
         await node.passes(200)

@@ -4,3 +4,10 @@ import pytest
 
 for needed in ("aiohttp", "psutil"):
     pytest.importorskip(needed, reason="the node needs podstatus[agent]")
+
+from tests.node.scene import NodeScene  # noqa: E402 - needs them
+
+
+@pytest.fixture
+def scene() -> NodeScene:
+    return NodeScene()

@@ -30,8 +30,7 @@ def lateness(scene: NodeScene) -> float:
     return (scene.clock.now() - renewed_at(scene)) / 1e9
 
 
-async def test_it_is_created_as_upstreams_and_belongs_to_the_node() -> None:
-    scene = NodeScene()
+async def test_it_is_created_as_upstreams_and_belongs_to_the_node(scene: NodeScene) -> None:
     await scene.status.sync_once()
     assert await scene.lease.renew_once()
     assert scene.verbs("lease") == ["get_lease", "create_lease"]
@@ -58,8 +57,7 @@ async def test_it_is_renewed_every_ten_seconds_without_asking_first() -> None:
         assert lateness(scene) < 10.4
 
 
-async def test_it_waits_for_a_node_to_belong_to() -> None:
-    scene = NodeScene()
+async def test_it_waits_for_a_node_to_belong_to(scene: NodeScene) -> None:
     renewing = asyncio.create_task(scene.lease.renew_once())
     await scene.clock.advance(30)
     assert set(scene.verbs()) == {"get_lease"}
@@ -78,9 +76,8 @@ async def test_it_waits_for_a_node_to_belong_to() -> None:
     ],
 )
 async def test_one_that_is_there_is_taken_over(
-    owners: tuple[OwnerReference, ...], kept: list[str]
+    scene: NodeScene, owners: tuple[OwnerReference, ...], kept: list[str]
 ) -> None:
-    scene = NodeScene()
     await scene.status.sync_once()
     metadata = ObjectMeta(
         name="node-c",
@@ -101,8 +98,7 @@ async def test_one_that_is_there_is_taken_over(
     assert lateness(scene) == 0
 
 
-async def test_a_lease_that_another_client_changed_is_read_again() -> None:
-    scene = NodeScene()
+async def test_a_lease_that_another_client_changed_is_read_again(scene: NodeScene) -> None:
     await scene.status.sync_once()
     await scene.lease.renew_once()
     lease = stored(scene)
@@ -114,8 +110,7 @@ async def test_a_lease_that_another_client_changed_is_read_again() -> None:
     assert stored(scene).metadata.labels == {"a": "b"}
 
 
-async def test_one_that_was_deleted_is_created_again() -> None:
-    scene = NodeScene()
+async def test_one_that_was_deleted_is_created_again(scene: NodeScene) -> None:
     await scene.status.sync_once()
     await scene.lease.renew_once()
     scene.server.leases.clear()
@@ -125,8 +120,7 @@ async def test_one_that_was_deleted_is_created_again() -> None:
 
 
 @pytest.mark.parametrize("code", [403, 422])
-async def test_a_refusal_is_not_repeated_at_once_for_ever(code: int) -> None:
-    scene = NodeScene()
+async def test_a_refusal_is_not_repeated_at_once_for_ever(scene: NodeScene, code: int) -> None:
     await scene.status.sync_once()
     await scene.lease.renew_once()
     scene.server.fail("replace_lease", *[code] * 20)
@@ -135,8 +129,7 @@ async def test_a_refusal_is_not_repeated_at_once_for_ever(code: int) -> None:
     assert len(scene.verbs()) <= 12
 
 
-async def test_a_call_that_hangs_is_given_up_after_five_seconds() -> None:
-    scene = NodeScene()
+async def test_a_call_that_hangs_is_given_up_after_five_seconds(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.hang()
@@ -147,8 +140,7 @@ async def test_a_call_that_hangs_is_given_up_after_five_seconds() -> None:
         assert scene.recoveries == 0
 
 
-async def test_a_busy_server_is_asked_again_soon_whatever_it_asks_for() -> None:
-    scene = NodeScene()
+async def test_a_busy_server_is_asked_again_soon_whatever_it_asks_for(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.fail("replace_lease", 429, 429, 429)
@@ -170,9 +162,8 @@ async def test_a_slow_server_does_not_make_renewals_seldom() -> None:
 
 @pytest.mark.parametrize(("outage", "recoveries"), [(20, 0), (60, 1), (600, 1)])
 async def test_recovery_after_an_outage_longer_than_the_lease_is_reported(
-    outage: float, recoveries: int
+    scene: NodeScene, outage: float, recoveries: int
 ) -> None:
-    scene = NodeScene()
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.fail_all()
@@ -184,8 +175,7 @@ async def test_recovery_after_an_outage_longer_than_the_lease_is_reported(
         assert lateness(scene) <= 10.4
 
 
-async def test_a_dead_server_is_asked_seldom() -> None:
-    scene = NodeScene()
+async def test_a_dead_server_is_asked_seldom(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.fail_all()
@@ -242,8 +232,7 @@ async def test_another_duration_has_another_period() -> None:
 
 
 @pytest.mark.parametrize("seconds", [-864_000, 864_000, 250_000_000_000])
-async def test_a_clock_that_is_set_makes_no_lease_late(seconds: int) -> None:
-    scene = NodeScene()
+async def test_a_clock_that_is_set_makes_no_lease_late(scene: NodeScene, seconds: int) -> None:
     await scene.status.sync_once()
     assert await scene.lease.renew_once()
     await scene.clock.advance(3)

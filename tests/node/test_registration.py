@@ -41,8 +41,7 @@ async def test_a_node_that_is_there_is_taken_over_with_its_taints() -> None:
     assert scene.condition("Ready").status == "True"
 
 
-async def test_a_node_that_is_as_it_should_be_is_not_written_to() -> None:
-    scene = NodeScene()
+async def test_a_node_that_is_as_it_should_be_is_not_written_to(scene: NodeScene) -> None:
     await scene.status.sync_once()
     scene.own_node.forget()
     scene.server.calls.clear()
@@ -50,8 +49,7 @@ async def test_a_node_that_is_as_it_should_be_is_not_written_to() -> None:
     assert scene.verbs() == ["create_node", "get_node"]
 
 
-async def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
-    scene = NodeScene()
+async def test_who_may_not_create_nodes_uses_the_one_that_is_there(scene: NodeScene) -> None:
     scene.server.put_node(bare_node())
     scene.server.fail("create_node", 403)
     assert await scene.status.sync_once()
@@ -59,9 +57,9 @@ async def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
 
 
 async def test_a_denied_creation_without_an_existing_node_raises_the_denial(
+    scene: NodeScene,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    scene = NodeScene()
     scene.server.fail("create_node", 403)
     syncing = asyncio.create_task(scene.status.sync_once())
     await scene.clock.advance(0.01)
@@ -73,8 +71,7 @@ async def test_a_denied_creation_without_an_existing_node_raises_the_denial(
 
 
 @pytest.mark.parametrize("code", [401, 403, 422, 429, 500, 503])
-async def test_it_tries_until_it_is_done_and_waits_longer_each_time(code: int) -> None:
-    scene = NodeScene()
+async def test_registration_is_retried_with_growing_waits(scene: NodeScene, code: int) -> None:
     scene.server.fail("create_node", *[code] * 9)
     times: list[float] = []
     start = scene.clock.now()
@@ -90,8 +87,7 @@ async def test_it_tries_until_it_is_done_and_waits_longer_each_time(code: int) -
     assert 6 < waits[-1] <= 7.05
 
 
-async def test_a_call_that_hangs_is_given_up() -> None:
-    scene = NodeScene()
+async def test_a_call_that_hangs_is_given_up(scene: NodeScene) -> None:
     scene.server.hang()
     syncing = asyncio.create_task(scene.status.sync_once())
     await scene.clock.advance(9)
@@ -102,8 +98,7 @@ async def test_a_call_that_hangs_is_given_up() -> None:
     assert scene.verbs("create_node") == ["create_node"] * 2
 
 
-async def test_a_node_is_not_registered_before_it_is_known_what_it_has() -> None:
-    scene = NodeScene()
+async def test_a_node_is_not_registered_before_it_is_known_what_it_has(scene: NodeScene) -> None:
     scene.machine = None
     syncing = asyncio.create_task(scene.status.sync_once())
     await scene.clock.advance(1)

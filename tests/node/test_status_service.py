@@ -11,8 +11,7 @@ from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
 
 
-async def test_a_status_that_does_not_change_is_sent_every_five_minutes() -> None:
-    scene = NodeScene()
+async def test_a_status_that_does_not_change_is_sent_every_five_minutes(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         heard = scene.condition("Ready").last_heartbeat_time
@@ -41,8 +40,7 @@ async def test_the_first_report_after_a_change_comes_by_chance_and_then_in_step(
             assert scene.verbs("node") == ["patch_node_status"]
 
 
-async def test_a_change_is_sent_with_the_next_look() -> None:
-    scene = NodeScene()
+async def test_a_change_is_sent_with_the_next_look(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.events.reasons()
@@ -58,8 +56,7 @@ async def test_a_change_is_sent_with_the_next_look() -> None:
         assert scene.events.reasons() == ["NodeHasSufficientMemory"]
 
 
-async def test_who_knows_better_is_heard_at_once() -> None:
-    scene = NodeScene()
+async def test_who_knows_better_is_heard_at_once(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.problems = ("the runtime is down", "relist is not healthy")
@@ -70,8 +67,7 @@ async def test_who_knows_better_is_heard_at_once() -> None:
         assert ready.message == "[the runtime is down, relist is not healthy]"
 
 
-async def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
-    scene = NodeScene()
+async def test_a_requested_sync_happens_at_once_before_the_first_ready(scene: NodeScene) -> None:
     scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(1)
@@ -83,8 +79,7 @@ async def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() ->
         assert scene.condition("Ready").message == "never"
 
 
-async def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> None:
-    scene = NodeScene()
+async def test_a_stalled_service_makes_the_node_not_ready_and_is_named(scene: NodeScene) -> None:
     heartbeats = Heartbeats(scene.clock)
     heartbeats.register("relist", max_silent_seconds=30)
     checks = NodeHealth(heartbeats=heartbeats)
@@ -97,8 +92,7 @@ async def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named
         assert ready.message.startswith("relist is not healthy: relist was last active 4")
 
 
-async def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
-    scene = NodeScene()
+async def test_the_first_ready_is_reported_at_once(scene: NodeScene) -> None:
     scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(3)
@@ -111,8 +105,7 @@ async def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() ->
         assert "NodeReady" in scene.events.reasons()
 
 
-async def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> None:
-    scene = NodeScene()
+async def test_a_node_that_takes_long_is_checked_as_often_as_others(scene: NodeScene) -> None:
     scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(125)
@@ -123,8 +116,7 @@ async def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() 
         assert scene.condition("Ready").status == "True"
 
 
-async def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second() -> None:
-    scene = NodeScene()
+async def test_a_failed_first_ready_is_retried_after_a_second(scene: NodeScene) -> None:
     scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(1)
@@ -138,8 +130,7 @@ async def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_s
         assert scene.condition("Ready").status == "True"
 
 
-async def test_conditions_of_others_survive() -> None:
-    scene = NodeScene()
+async def test_conditions_of_others_survive(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.change_node("node-c", {"status": {"conditions": [FOREIGN]}})
@@ -149,8 +140,7 @@ async def test_conditions_of_others_survive() -> None:
         assert scene.condition("KernelDeadlock").reason == "KernelHasNoDeadlock"
 
 
-async def test_what_the_control_plane_wrote_into_our_conditions_is_put_right() -> None:
-    scene = NodeScene()
+async def test_conditions_that_the_control_plane_changed_are_restored(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
@@ -162,8 +152,7 @@ async def test_what_the_control_plane_wrote_into_our_conditions_is_put_right() -
         assert scene.events.reasons() == ["NodeReady"]
 
 
-async def test_a_failure_is_tried_again_from_what_the_server_has() -> None:
-    scene = NodeScene()
+async def test_a_failure_is_tried_again_from_what_the_server_has(scene: NodeScene) -> None:
     await scene.status.sync_once()
     scene.run_short_of_memory()
     scene.server.fail("patch_node_status", 500, 409)
@@ -172,8 +161,7 @@ async def test_a_failure_is_tried_again_from_what_the_server_has() -> None:
     assert scene.verbs() == ["patch_node_status", *["get_node", "patch_node_status"] * 2]
 
 
-async def test_after_five_tries_it_waits_for_the_next_time() -> None:
-    scene = NodeScene()
+async def test_after_five_tries_it_waits_for_the_next_time(scene: NodeScene) -> None:
     await scene.status.sync_once()
     scene.run_short_of_memory()
     scene.events.reasons()
@@ -184,8 +172,7 @@ async def test_after_five_tries_it_waits_for_the_next_time() -> None:
     assert scene.events.reasons() == ["NodeHasInsufficientMemory"]
 
 
-async def test_a_node_that_was_deleted_is_registered_again() -> None:
-    scene = NodeScene()
+async def test_a_node_that_was_deleted_is_registered_again(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         before = scene.node.metadata.uid
@@ -199,8 +186,7 @@ async def test_a_node_that_was_deleted_is_registered_again() -> None:
         assert owner.uid == scene.node.metadata.uid
 
 
-async def test_a_node_that_is_another_one_by_now_is_read_again() -> None:
-    scene = NodeScene()
+async def test_a_node_that_is_another_one_by_now_is_read_again(scene: NodeScene) -> None:
     await scene.status.sync_once()
     metadata = structs.replace(scene.node.metadata, uid="another")
     scene.server.put_node(
@@ -213,8 +199,7 @@ async def test_a_node_that_is_another_one_by_now_is_read_again() -> None:
     assert scene.own_node.uid == "another"
 
 
-async def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
-    scene = NodeScene()
+async def test_it_says_that_it_starts_and_that_the_machine_did(scene: NodeScene) -> None:
     await scene.status.sync_once()
     again = NodeScene(api=scene.server, info=structs.replace(INFO, boot_id="boot-2"))
     async with again.running():
@@ -225,8 +210,7 @@ async def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
     ]
 
 
-async def test_a_cordon_has_one_event() -> None:
-    scene = NodeScene()
+async def test_a_cordon_has_one_event(scene: NodeScene) -> None:
     await scene.status.sync_once()
     scene.events.reasons()
     for unschedulable in (True, False):
@@ -238,8 +222,7 @@ async def test_a_cordon_has_one_event() -> None:
     assert scene.events.reasons() == ["NodeNotSchedulable", "NodeSchedulable"]
 
 
-async def test_a_condition_says_what_it_said_before_an_outage() -> None:
-    scene = NodeScene()
+async def test_a_condition_says_what_it_said_before_an_outage(scene: NodeScene) -> None:
     async with scene.running():
         await scene.clock.advance(1)
         before: NodeCondition = scene.condition("Ready")

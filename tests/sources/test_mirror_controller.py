@@ -5,6 +5,8 @@ import json
 from collections import deque
 from typing import Any, cast
 
+import pytest
+
 from podstatus.client import ApiClient, ApiResource
 from podstatus.kube.api_errors import (
     BusyError,
@@ -117,15 +119,18 @@ class Scene:
         ]
 
 
-async def test_a_static_pod_gets_its_mirror_once() -> None:
-    scene = Scene()
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+async def test_a_static_pod_gets_its_mirror_once(scene: Scene) -> None:
     assert await scene.look() == ["create"]
     assert scene.is_right()
     assert await scene.look(after=10) == []
 
 
-async def test_a_watch_that_is_late_is_waited_for_longer_and_longer() -> None:
-    scene = Scene()
+async def test_a_watch_that_is_late_is_waited_for_longer_and_longer(scene: Scene) -> None:
     scene.shown = []
     assert await scene.look() == ["create"]
     asked = [len(await scene.look(after=0.5)) for _ in range(30)]
@@ -135,8 +140,7 @@ async def test_a_watch_that_is_late_is_waited_for_longer_and_longer() -> None:
     assert await scene.look() == []
 
 
-async def test_a_mirror_that_was_deleted_is_made_again_when_its_end_could_be_seen() -> None:
-    scene = Scene()
+async def test_a_deleted_mirror_is_created_again_after_its_end_was_visible(scene: Scene) -> None:
     await scene.look()
     await scene.look()
     scene.server.pods.clear()
@@ -147,8 +151,7 @@ async def test_a_mirror_that_was_deleted_is_made_again_when_its_end_could_be_see
     assert await scene.look() == ["create"]
 
 
-async def test_a_mirror_that_is_being_deleted_is_replaced() -> None:
-    scene = Scene()
+async def test_a_mirror_that_is_being_deleted_is_replaced(scene: Scene) -> None:
     await scene.look()
     (document,) = scene.server.pods.values()
     document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -160,8 +163,7 @@ async def test_a_mirror_that_is_being_deleted_is_replaced() -> None:
     assert mirror.uid == "api-2"
 
 
-async def test_the_mirror_of_an_older_manifest_is_replaced() -> None:
-    scene = Scene()
+async def test_the_mirror_of_an_older_manifest_is_replaced(scene: Scene) -> None:
     await scene.look()
     scene.static = list(read(WEB.replace("busybox", "busybox:2")).pods)
     assert await scene.look(after=1) == ["delete", "create"]
@@ -169,8 +171,7 @@ async def test_the_mirror_of_an_older_manifest_is_replaced() -> None:
     assert (mirror.metadata.annotations or {})[CONFIG_MIRROR] == scene.static[0].uid
 
 
-async def test_an_older_mirror_that_the_watch_has_not_shown_is_replaced() -> None:
-    scene = Scene()
+async def test_an_older_mirror_that_the_watch_has_not_shown_is_replaced(scene: Scene) -> None:
     await scene.look()
     scene.shown = []
     scene.static = list(read(WEB.replace("busybox", "busybox:2")).pods)
@@ -178,8 +179,7 @@ async def test_an_older_mirror_that_the_watch_has_not_shown_is_replaced() -> Non
     assert scene.is_right()
 
 
-async def test_an_orphan_is_removed_when_its_pod_is_over() -> None:
-    scene = Scene()
+async def test_an_orphan_is_removed_when_its_pod_is_over(scene: Scene) -> None:
     await scene.look()
     scene.static, scene.removable = [], False
     assert await scene.look(after=5) == []
@@ -188,8 +188,7 @@ async def test_an_orphan_is_removed_when_its_pod_is_over() -> None:
     assert scene.stored() == []
 
 
-async def test_a_mirror_pod_that_another_client_removed_is_no_problem() -> None:
-    scene = Scene()
+async def test_a_mirror_pod_that_another_client_removed_is_no_problem(scene: Scene) -> None:
     await scene.look()
     scene.shown, scene.static = scene.stored(), []
     scene.server.pods.clear()
@@ -197,8 +196,7 @@ async def test_a_mirror_pod_that_another_client_removed_is_no_problem() -> None:
     assert scene.problems == []
 
 
-async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once() -> None:
-    scene = Scene()
+async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once(scene: Scene) -> None:
     scene.server.put({"metadata": {"name": "web-node-1"}})
     for _ in range(20):
         await scene.look(after=1)
@@ -215,8 +213,7 @@ async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once() -> No
     assert scene.is_right()
 
 
-async def test_the_mirror_of_another_node_is_left_alone() -> None:
-    scene = Scene()
+async def test_the_mirror_of_another_node_is_left_alone(scene: Scene) -> None:
     annotations = {CONFIG_MIRROR: "x"}
     meta = {"name": "web-node-1", "annotations": annotations}
     scene.shown = []
@@ -226,8 +223,7 @@ async def test_the_mirror_of_another_node_is_left_alone() -> None:
     assert len(scene.problems) == 1
 
 
-async def test_a_refusal_is_reported_once_and_tried_again_later() -> None:
-    scene = Scene()
+async def test_a_refusal_is_reported_once_and_tried_again_later(scene: Scene) -> None:
     scene.server.errors.extend([DeniedError("forbidden", code=403)] * 3)
     for _ in range(20):
         await scene.look(after=1)
@@ -236,16 +232,14 @@ async def test_a_refusal_is_reported_once_and_tried_again_later() -> None:
     assert scene.is_right()
 
 
-async def test_nothing_is_created_before_the_node_is_known() -> None:
-    scene = Scene()
+async def test_nothing_is_created_before_the_node_is_known(scene: Scene) -> None:
     scene.node_uid = None
     assert await scene.look(after=5) == []
     scene.node_uid = "node-uid"
     assert await scene.look() == ["create"]
 
 
-async def test_an_outage_is_asked_about_once_for_all_pods_with_longer_and_longer_waits() -> None:
-    scene = Scene()
+async def test_an_outage_is_probed_once_for_all_pods_with_growing_waits(scene: Scene) -> None:
     scene.static += read(WEB.replace("web", "other")).pods
     scene.server.down = DOWN
     for _ in range(600):
@@ -257,24 +251,21 @@ async def test_an_outage_is_asked_about_once_for_all_pods_with_longer_and_longer
     assert scene.problems == []
 
 
-async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks() -> None:
-    scene = Scene()
+async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(scene: Scene) -> None:
     scene.server.errors.append(BusyError("busy", code=429, retry_after=5))
     assert await scene.look() == ["create"]
     assert await scene.look(after=4) == []
     assert await scene.look(after=1.1) == ["create"]
 
 
-async def test_one_pod_that_is_refused_does_not_hold_up_the_others() -> None:
-    scene = Scene()
+async def test_one_pod_that_is_refused_does_not_hold_up_the_others(scene: Scene) -> None:
     scene.static += read(WEB.replace("web", "other")).pods
     scene.server.errors.append(GoneError('namespaces "x" not found', code=404))
     await scene.look()
     assert [mirror.name for mirror in scene.stored()] == ["other-node-1"]
 
 
-async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if_woken() -> None:
-    scene = Scene()
+async def test_run_restores_a_deleted_mirror_within_two_seconds(scene: Scene) -> None:
     task = asyncio.create_task(scene.mirrors.run())
     await run_ready_tasks()
     assert scene.is_right()
@@ -290,8 +281,7 @@ async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if
     task.cancel()
 
 
-async def test_a_clock_that_is_set_back_holds_nothing_up() -> None:
-    scene = Scene()
+async def test_a_clock_that_is_set_back_holds_nothing_up(scene: Scene) -> None:
     scene.shown = []
     assert await scene.look() == ["create"]
     scene.clock.step(-3600)

@@ -34,8 +34,7 @@ def test_it_meters_and_probes_itself() -> None:
     assert isinstance(runtime, RunsHooks)
 
 
-async def test_attempts_of_a_crash_loop_differ_as_scripted() -> None:
-    node = Node()
+async def test_attempts_of_a_crash_loop_differ_as_scripted(node: Node) -> None:
     pod, _ = await node.start("run=2s, exit=42; run=3s, exit=0; run=forever")
     await node.clock.advance(2)
     first = await node.newest(pod)
@@ -49,8 +48,7 @@ async def test_attempts_of_a_crash_loop_differ_as_scripted() -> None:
     assert not (await node.newest(pod)).reason
 
 
-async def test_starting_takes_as_long_as_scripted_and_nothing_is_listed_meanwhile() -> None:
-    node = Node()
+async def test_a_start_takes_as_long_as_scripted_and_lists_nothing(node: Node) -> None:
     pod = make_pod(annotations={"podstatus.dev/simulate": "start=2s"})
     await node.runtime.start_pod(pod)
     async with node.meanwhile(node.again(pod, restart_count=0)) as start:
@@ -63,8 +61,7 @@ async def test_starting_takes_as_long_as_scripted_and_nothing_is_listed_meanwhil
     assert began.started_at == Time.from_unix_nanos(node.clock.now())
 
 
-async def test_a_start_that_hangs_ends_when_it_is_cancelled() -> None:
-    node = Node()
+async def test_a_start_that_hangs_ends_when_it_is_cancelled(node: Node) -> None:
     pod = make_pod(annotations={"podstatus.dev/simulate": "start=never"})
     await node.runtime.start_pod(pod)
     async with node.meanwhile(node.again(pod, restart_count=0)) as start:
@@ -95,9 +92,8 @@ async def test_a_start_that_hangs_ends_when_it_is_cancelled() -> None:
     ],
 )
 async def test_what_cannot_be_started_says_why(
-    script: str, reason: str, message: str, listed: bool
+    node: Node, script: str, reason: str, message: str, listed: bool
 ) -> None:
-    node = Node()
     with pytest.raises(CannotStartError) as caught:
         await node.start(script)
     assert caught.value.reason == reason
@@ -108,8 +104,7 @@ async def test_what_cannot_be_started_says_why(
         assert attempts[0].message == caught.value.message
 
 
-async def test_an_annotation_about_no_container_keeps_all_from_starting() -> None:
-    node = Node()
+async def test_an_annotation_about_no_container_keeps_all_from_starting(node: Node) -> None:
     pod = make_pod(annotations={"simulate.podstatus.dev/ap": "run=2s"})
     await node.runtime.start_pod(pod)
     with pytest.raises(CannotStartError) as caught:
@@ -120,14 +115,12 @@ async def test_an_annotation_about_no_container_keeps_all_from_starting() -> Non
     assert (await node.facts(pod)).containers == ()
 
 
-async def test_a_container_needs_a_started_pod() -> None:
-    node = Node()
+async def test_a_container_needs_a_started_pod(node: Node) -> None:
     with pytest.raises(CannotStartError, match="no ready sandbox; start the pod first"):
         await node.again(make_pod(), restart_count=0)
 
 
-async def test_killing_may_take_its_time_or_never_succeed() -> None:
-    node = Node()
+async def test_killing_may_take_its_time_or_never_succeed(node: Node) -> None:
     slow, slow_id = await node.start("stop=never, kill=10s", "slow")
     stuck, stuck_id = await node.start("stop=never, kill=never", "stuck")
     stop = node.runtime.stop_container
@@ -146,8 +139,7 @@ async def test_killing_may_take_its_time_or_never_succeed() -> None:
     assert (await node.newest(slow)).exit_code == 137
 
 
-async def test_facts_are_as_requested() -> None:
-    node = Node()
+async def test_facts_are_as_requested(node: Node) -> None:
     pod, container_id = await node.start(restart_count=4)
     facts = await node.facts(pod)
     (found,) = facts.containers
@@ -157,8 +149,7 @@ async def test_facts_are_as_requested() -> None:
     assert facts.ips == (facts.sandboxes[0].ip,) == ("10.88.0.2",)
 
 
-async def test_a_pod_in_the_network_of_its_node_has_no_address() -> None:
-    node = Node()
+async def test_a_pod_in_the_network_of_its_node_has_no_address(node: Node) -> None:
     pod = make_pod()
     pod = structs.replace(pod, spec=structs.replace(pod.spec, host_network=True))
     await node.runtime.start_pod(pod)
@@ -177,8 +168,7 @@ def test_addresses_are_unique_and_come_again_late() -> None:
     assert [addresses.allocate(), addresses.allocate()] == ["10.0.0.6", "10.0.0.2"]
 
 
-async def test_a_stopped_pod_gives_its_address_back_and_gets_another_sandbox() -> None:
-    node = Node()
+async def test_a_stopped_pod_gives_its_address_back_and_gets_another_sandbox(node: Node) -> None:
     pod, _ = await node.start()
     await node.runtime.stop_pod(pod.uid)
     assert (await node.facts(pod)).ips == ()
@@ -190,8 +180,7 @@ async def test_a_stopped_pod_gives_its_address_back_and_gets_another_sandbox() -
     assert [attempt.active for attempt in facts.containers] == [True, False]
 
 
-async def test_in_a_new_sandbox_each_attempt_is_a_new_one() -> None:
-    node = Node()
+async def test_in_a_new_sandbox_each_attempt_is_a_new_one(node: Node) -> None:
     pod, first = await node.start()
     await node.runtime.stop_pod(pod.uid)
     await node.runtime.start_pod(pod)
@@ -220,8 +209,7 @@ async def test_addresses_are_given_back_by_pods_that_stop_and_by_starts_that_fai
     assert len({(await node.facts(pod)).ips for pod in pods[1:]}) == 5
 
 
-async def test_a_container_that_is_asked_again_gets_no_more_time() -> None:
-    node = Node()
+async def test_a_container_that_is_asked_again_gets_no_more_time(node: Node) -> None:
     slow, slow_id = await node.start("stop=5s", "slow")
     deaf, deaf_id = await node.start("stop=never", "deaf")
     stop, began = node.runtime.stop_container, node.clock.now()
@@ -236,8 +224,7 @@ async def test_a_container_that_is_asked_again_gets_no_more_time() -> None:
     assert [(end - began) / 1e9 for end in ends] == [5, 10]
 
 
-async def test_an_attempt_that_runs_is_not_forgotten() -> None:
-    node = Node()
+async def test_an_attempt_that_runs_is_not_forgotten(node: Node) -> None:
     pod, container_id = await node.start()
     await node.runtime.remove_container(pod.uid, container_id)
     assert (await node.newest(pod)).id == container_id
@@ -256,9 +243,8 @@ async def test_an_attempt_that_runs_is_not_forgotten() -> None:
     ],
 )
 async def test_hooks_take_the_time_and_end_as_scripted_if_their_container_runs(
-    script: str, hook: str, seconds: float, *, success: bool
+    node: Node, script: str, hook: str, seconds: float, *, success: bool
 ) -> None:
-    node = Node()
     pod, made = await node.start(script)
     async with node.meanwhile(node.runtime.run_hook(pod.uid, made, hook)) as running:
         assert running.done() == (seconds == 0)
@@ -266,8 +252,7 @@ async def test_hooks_take_the_time_and_end_as_scripted_if_their_container_runs(
         assert await running is success
 
 
-async def test_there_are_no_hooks_of_what_is_not_there() -> None:
-    node = Node()
+async def test_there_are_no_hooks_of_what_is_not_there(node: Node) -> None:
     pod, _ = await node.start()
     assert not await node.runtime.run_hook(pod.uid, "simulated://other", "preStop")
 
@@ -287,8 +272,7 @@ async def next_results(
     return [f"{'+' if result.success else '-'}{result.probe}" for result in received]
 
 
-async def test_probes_say_over_time_what_is_scripted() -> None:
-    node = Node()
+async def test_probes_say_over_time_what_is_scripted(node: Node) -> None:
     results = node.runtime.probe_results()
     await node.start("started=?4s+, ready=-8s+5s-, alive=+20s-", probed=True)
     assert await next_results(node, results, 3.9) == []
@@ -299,8 +283,7 @@ async def test_probes_say_over_time_what_is_scripted() -> None:
     assert await next_results(node, results, 10) == ["-liveness"]
 
 
-async def test_readiness_flaps_with_a_period_and_each_flip_is_reported_once() -> None:
-    node = Node()
+async def test_readiness_flaps_with_a_period_and_each_flip_is_reported_once(node: Node) -> None:
     results = node.runtime.probe_results()
     await node.start("ready=+5s-5s*", probed=True)
     received = await next_results(node, results, 29)
@@ -308,8 +291,7 @@ async def test_readiness_flaps_with_a_period_and_each_flip_is_reported_once() ->
     assert flips == ["+readiness", "-readiness"] * 3
 
 
-async def test_a_late_subscriber_gets_current_results_of_running_containers() -> None:
-    node = Node()
+async def test_a_late_subscriber_gets_current_results_of_running_containers(node: Node) -> None:
     await node.start("ready=-4s+", probed=True)
     pod, container_id = await node.start("", "other", probed=True)
     await node.runtime.stop_container(pod.uid, container_id, grace_seconds=0)
@@ -318,8 +300,7 @@ async def test_a_late_subscriber_gets_current_results_of_running_containers() ->
     assert received == ["+startup", "+readiness", "+liveness"]
 
 
-async def test_readiness_can_go_when_a_container_is_asked_to_end() -> None:
-    node = Node()
+async def test_readiness_can_go_when_a_container_is_asked_to_end(node: Node) -> None:
     pod, container_id = await node.start("stop=5s, stop-ready=-", probed=True)
     results = node.runtime.probe_results()
     await next_results(node, results, 1)
@@ -328,16 +309,14 @@ async def test_readiness_can_go_when_a_container_is_asked_to_end() -> None:
         assert await next_results(node, results, 1) == ["-readiness"]
 
 
-async def test_a_flip_of_a_probe_is_no_hint_to_look_at_the_pod() -> None:
-    node = Node()
+async def test_a_flip_of_a_probe_is_no_hint_to_look_at_the_pod(node: Node) -> None:
     await node.start("ready=+1s-1s*", probed=True)
     async with node.meanwhile(anext(node.runtime.changes())) as change:
         await node.clock.advance(10)
         assert not change.done()
 
 
-async def test_pods_that_change_often_are_one_hint_for_who_looks_late() -> None:
-    node = Node()
+async def test_pods_that_change_often_are_one_hint_for_who_looks_late(node: Node) -> None:
     changes = node.runtime.changes()
     await node.start("", "a")
     await node.start("", "b")
@@ -346,8 +325,7 @@ async def test_pods_that_change_often_are_one_hint_for_who_looks_late() -> None:
         assert not more.done()
 
 
-async def test_all_subscribers_are_notified() -> None:
-    node = Node()
+async def test_all_subscribers_are_notified(node: Node) -> None:
     pod, _ = await node.start("run=3s")
     async with (
         node.meanwhile(anext(node.runtime.changes())) as one,
@@ -357,8 +335,7 @@ async def test_all_subscribers_are_notified() -> None:
         assert [one.result(), other.result()] == [pod.uid] * 2
 
 
-async def test_usage_follows_scripts_and_requests() -> None:
-    node = Node()
+async def test_usage_follows_scripts_and_requests(node: Node) -> None:
     asks = ResourceRequirements(requests={"cpu": Quantity("2"), "memory": Quantity("1Gi")})
     container = Container(name="app", resources=asks)
     large = make_pod("large")

@@ -44,8 +44,7 @@ def test_it_resizes() -> None:
     assert isinstance(SimulatedRuntime(FakeClock()), ResizesPods)
 
 
-async def test_a_resize_takes_as_long_as_scripted() -> None:
-    node = Node()
+async def test_a_resize_takes_as_long_as_scripted(node: Node) -> None:
     pod, id = await started(node, "resize=5s")
     large = asking(pod, "200m", "128Mi")
     async with node.meanwhile(node.runtime.resize_pod(large, {"app": id})) as resize:
@@ -55,8 +54,7 @@ async def test_a_resize_takes_as_long_as_scripted() -> None:
         assert (await cpu(node, pod), resize.done()) == ("200m", True)
 
 
-async def test_a_resize_may_hang_and_be_given_up() -> None:
-    node = Node()
+async def test_a_resize_may_hang_and_be_given_up(node: Node) -> None:
     pod, id = await started(node, "resize=never")
     resize = node.runtime.resize_pod(asking(pod, "200m", "128Mi"), {"app": id})
     async with node.meanwhile(resize) as hanging:
@@ -65,8 +63,7 @@ async def test_a_resize_may_hang_and_be_given_up() -> None:
     assert await cpu(node, pod) == "100m"
 
 
-async def test_a_resize_may_fail() -> None:
-    node = Node()
+async def test_a_resize_may_fail(node: Node) -> None:
     pod, id = await started(node, "resize=fail; resize=0s")
     large = asking(pod, "200m", "128Mi")
     with pytest.raises(CannotResizeError, match="'app': its script has resize=fail"):
@@ -78,8 +75,7 @@ async def test_a_resize_may_fail() -> None:
     assert await cpu(node, pod) == "200m"
 
 
-async def test_a_pod_without_a_sandbox_cannot_be_resized() -> None:
-    node = Node()
+async def test_a_pod_without_a_sandbox_cannot_be_resized(node: Node) -> None:
     with pytest.raises(CannotResizeError, match="has no ready sandbox"):
         await node.runtime.resize_pod(small(""), {})
 

@@ -1,17 +1,15 @@
 """Allocated and actuated resources: the order of writes, and the reserved amounts."""
 
 import asyncio
-import threading
-from collections.abc import Mapping
 from typing import cast
 
 import pytest
 
 from podstatus.checkpoint.allocation_checkpoint import MemoryState
-from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.workers.allocation.allocations import AllocationManager, ResourceInfoStore
+from podstatus.workers.allocation.allocations import AllocationManager
 from tests.support.node_in_memory import a_pod, asking
+from tests.workers.allocation.books import Book, Books
 
 UID = PodUID("uid-p")
 
@@ -23,48 +21,6 @@ def cpu_of(pod: Pod) -> str:
 
 def p(cpu: str) -> Pod:
     return asking(a_pod("p"), cpu)
-
-
-class Book:
-    """Records writes; fails when it is full."""
-
-    def __init__(self, name: str, book: ResourceInfoStore, written: list[str]) -> None:
-        self._name, self._book, self._written = name, book, written
-        self.is_full = False
-        self.fails = 0
-        """How often to, of some pods at once."""
-        self.writes = 0
-        """Of some pods at once."""
-        self.may_write, self.is_writing = threading.Event(), threading.Event()
-        self.may_write.set()
-
-    def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
-        return self._book.pod_resource_info(uid)
-
-    def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
-        if self.is_full:
-            raise OSError("no space left")
-        self._book.set_pod_resource_info(uid, info)
-        requests = info.container_resources["a"].requests or {}
-        self._written.append(f"{self._name}={requests['cpu']}")
-
-    def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
-        self.writes += 1
-        if not self.may_write.is_set():
-            self.is_writing.set()
-            assert self.may_write.wait(60)
-        if self.is_full or self.writes <= self.fails:
-            raise OSError("no space left")
-        for uid, info in infos.items():
-            self.set_pod_resource_info(uid, info)
-
-
-class Books:
-    def __init__(self) -> None:
-        state = MemoryState()
-        self.written: list[str] = []
-        self.allocated = Book("allocated", state.allocated, self.written)
-        self.actuated = Book("actuated", state.actuated, self.written)
 
 
 async def test_what_is_in_force_is_written_before_another_grant() -> None:

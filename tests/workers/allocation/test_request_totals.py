@@ -1,8 +1,6 @@
 """The incremental sum of all active pods equals the sum computed from scratch."""
 
 import asyncio
-import threading
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,18 +10,17 @@ from msgspec import structs
 
 from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.objects.allocation import PodResourceInfo
-from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.workers.admission.resource_fit import RequestedResources, sum_requests
 from podstatus.workers.allocation.allocations import (
     AllocationManager,
     AllocationStore,
-    ResourceInfoStore,
 )
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import PodWorkerState, admitted
+from tests.workers.allocation.books import Book, Books
 
 NAMES = ("a", "b")
 GRANTS = ("promised", "settled", "granted", "in force", "gone", "kept")
@@ -53,9 +50,7 @@ pods = st.builds(
 )
 steps = st.one_of(
     st.tuples(st.just("lives"), pods, st.sampled_from(STAGES)),
-    st.tuples(
-        st.sampled_from(["promised", "settled", "granted", "in force", "gone", "kept"]), pods
-    ),
+    st.tuples(st.sampled_from(GRANTS), pods),
 )
 
 
@@ -136,34 +131,6 @@ async def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None
     assert world.occupancy.excluding(asks).amounts["cpu"] == 4000
     await world.grants.set_actuated(smaller, ["app"], pod_level=True)
     assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
-
-
-class Book:
-    """Blocks each write until the test releases it, or fails."""
-
-    def __init__(self, book: ResourceInfoStore) -> None:
-        self._book = book
-        self.may_write = threading.Event()
-        self.may_write.set()
-        self.is_full = False
-
-    def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
-        return self._book.pod_resource_info(uid)
-
-    def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
-        self.set_pod_resource_infos({PodUID(uid): info})
-
-    def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
-        self.may_write.wait(60)
-        if self.is_full:
-            raise OSError("no space left")
-        self._book.set_pod_resource_infos(infos)
-
-
-class Books:
-    def __init__(self) -> None:
-        state = MemoryState()
-        self.allocated, self.actuated = Book(state.allocated), Book(state.actuated)
 
 
 @pytest.mark.parametrize("book", ["actuated", "allocated"])

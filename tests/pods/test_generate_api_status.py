@@ -35,9 +35,8 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.active_deadline import past_active_deadline
 from podstatus.pods.apply_probe_results import ProbeResults
-from podstatus.pods.generate_api_status import generate_api_pod_status
+from podstatus.pods.generate_api_status import generate_api_pod_status, past_active_deadline
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
 from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, runs, status_of
 from tests.support.data.strategies import facts as some_facts

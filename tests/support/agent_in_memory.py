@@ -26,19 +26,17 @@ from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
-from podstatus.workers.allocation.allocate_on_admission import PodAdmission
 from podstatus.workers.allocation.allocations import AllocationManager
-from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import DecideResize, ResizeController
-from podstatus.workers.dependencies import WorkerDependencies
+from podstatus.workers.dependencies import WorkerDependencies, WorkerPolicy
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize

@@ -26,7 +26,7 @@ from podstatus.runtime.simulated.model.script import POD_ANNOTATION
 from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.dependencies import WorkerPolicy
 from tests.support.agent_in_memory import AgentInMemory, AgentWorld
 from tests.support.world_in_memory import (
     ListeningRecorder,

@@ -19,12 +19,11 @@ from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
-from podstatus.workers.dependencies import WorkerDependencies
+from podstatus.workers.dependencies import WorkerDependencies, WorkerPolicy
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle_hooks import HookHttpGet, HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 

@@ -11,8 +11,8 @@ from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod, PodUID, is_terminal_p
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
+from podstatus.workers.dependencies import WorkerPolicy
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
-from podstatus.workers.policy import WorkerPolicy
 from tests.support.node_in_memory import NAMESPACE, NodeInMemory
 from tests.support.world_in_memory import brief
 

@@ -20,12 +20,9 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
-from podstatus.workers.actions.compute import (
-    ContainerProbeVerdicts,
-    PodActions,
-    compute_pod_actions,
-)
+from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.model import ContainerProbeVerdicts, PodActions
 
 NOW = Time.parse("2024-06-01T12:00:00Z")
 READY = SandboxFacts(id="box-0", state=SandboxState.READY, ip="10.0.0.1")

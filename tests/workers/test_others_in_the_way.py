@@ -10,8 +10,7 @@ from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.workers.admission.admit import AdmissionResult, Admitted
 from podstatus.workers.admission.resource_fit import RequestedResources
-from podstatus.workers.allocation.allocate_on_admission import PodAdmission
-from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
 from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.lifecycle.pod_registry import PodRegistry

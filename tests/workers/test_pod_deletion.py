@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.dependencies import WorkerPolicy
 from tests.support.node_in_memory import NodeInMemory, a_pod
 
 

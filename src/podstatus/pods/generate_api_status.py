@@ -29,13 +29,13 @@ from podstatus.kube.conditions import (
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
+from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.active_deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE, past_active_deadline
 from podstatus.pods.apply_probe_results import Prober, ProbeResults
 from podstatus.pods.container_attempts import attempts_newest_first
 from podstatus.pods.container_status import (
@@ -48,6 +48,21 @@ from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
 from podstatus.pods.resources_in_status import pod_resources
 from podstatus.status.decide import generate_conditions as generate
+
+_SECOND = 1_000_000_000
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+
+
+def past_active_deadline(spec: PodSpec, start_time: Time | None, now: Time) -> bool:
+    """Return whether the active deadline has passed; False if the pod has not started.
+
+    Upstream: pkg/kubelet/active_deadline.go v1.36.4.
+    """
+    if spec.active_deadline_seconds is None or not start_time:
+        return False
+    return now - start_time >= spec.active_deadline_seconds * _SECOND
+
 
 DEFAULT_GATES = FeatureGates()
 NO_PROBES = ProbeResults()

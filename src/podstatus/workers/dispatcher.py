@@ -27,7 +27,7 @@ from podstatus.status.decide.generate_conditions import need_to_reconcile_pod_re
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.admission.admit import AdmissionRejected, rejected_status
 from podstatus.workers.admission.pod_limits import find_limit_violation
-from podstatus.workers.allocation.allocate_on_admission import PodAdmission
+from podstatus.workers.allocation.request_totals import PodAdmission
 from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodWorkerState

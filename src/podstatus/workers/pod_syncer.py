@@ -19,8 +19,11 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.active_deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
-from podstatus.pods.generate_api_status import generate_api_pod_status
+from podstatus.pods.generate_api_status import (
+    DEADLINE_EXCEEDED,
+    DEADLINE_MESSAGE,
+    generate_api_pod_status,
+)
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions
@@ -181,10 +184,6 @@ class PodSyncer:
         await self._runtime.remove_pod(uid)
         await self._facts(uid)
 
-    def set_final_status(self, pod: Pod, status: PodStatus) -> None:
-        """Set the status after all containers have exited."""
-        self._statuses.set_pod_status(pod, status)
-
     def resend_final_status(self, pod: Pod) -> None:
         """Set the cached status of a deleted pod again, so that it is sent once more.
 
@@ -193,10 +192,6 @@ class PodSyncer:
         """
         if (status := self._cached_status(pod)) is not None:
             self._statuses.set_pod_status(pod, status)
-
-    def sync_terminated_pod(self, pod: Pod) -> None:
-        """Mark the pod as terminated: its status is final."""
-        self._statuses.terminate_pod(pod)
 
     def forget_status(self, uid: PodUID) -> None:
         """Drop the status of a pod that is recreated under the same UID."""

@@ -50,6 +50,7 @@ class PodWorkers:
     ) -> None:
         self._registry = dependencies.registry
         self._pleg = dependencies.pleg
+        self._statuses = dependencies.statuses
         self._recorder = dependencies.recorder
         self._clock = dependencies.clock
         self._policy = dependencies.policy
@@ -248,7 +249,7 @@ class PodWorkers:
         # Set the status and the state without awaiting in between, so that the sync sends nothing
         # until both are set; otherwise it would hold back the terminal phase once more.
         if current.pod is not None and status is not None:
-            self._syncer.set_final_status(current.pod, status)
+            self._statuses.set_pod_status(current.pod, status)
         self._transition(terminated(current))
 
     async def _finalize(self, lifecycle: PodLifecycle) -> None:
@@ -264,7 +265,7 @@ class PodWorkers:
         if (current := self._registry.get(lifecycle.uid)) is None:
             return
         if current.pod is not None:
-            self._syncer.sync_terminated_pod(current.pod)
+            self._statuses.terminate_pod(current.pod)
         self._transition(finalized(current, cleaned_up=lifecycle.deleted))
 
     def _is_source_removed(self, uid: PodUID) -> bool:

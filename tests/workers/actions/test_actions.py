@@ -14,8 +14,8 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxState,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.workers.actions.compute import ContainerKind, ContainerProbeVerdicts
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.model import ContainerKind, ContainerProbeVerdicts
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import (
     DEAD,

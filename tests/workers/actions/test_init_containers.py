@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.runtime_facts import ContainerFacts
-from podstatus.workers.actions.compute import ContainerProbeVerdicts
+from podstatus.workers.actions.model import ContainerProbeVerdicts
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import a_pod, actions_for, said, sidecar, with_policy, with_rule
 

@@ -6,12 +6,9 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, SandboxFacts
-from podstatus.workers.actions.compute import (
-    ContainerProbeVerdicts,
-    PodActions,
-    compute_pod_actions,
-)
+from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.model import ContainerProbeVerdicts, PodActions
 from podstatus.workers.resize.plan import ResizePlan
 from tests.support.container_facts import exited, runs
 from tests.workers.pods import DEAD, NOW, READY, a_pod, facts_of, said, sidecar, with_rule

@@ -5,8 +5,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import ContainerPort
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.workers.admission.host_ports import has_free_ports
-from podstatus.workers.admission.resource_fit import sum_requests
+from podstatus.workers.admission.resource_fit import has_free_ports, sum_requests
 from tests.workers.pods import a_pod, sidecar
 
 

@@ -23,8 +23,9 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import container_should_restart
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.generate_api_status import generate_api_pod_status
-from podstatus.workers.actions.compute import PodActions, compute_pod_actions
+from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
+from podstatus.workers.actions.model import PodActions
 from podstatus.workers.actions.termination_order import termination_order
 from podstatus.workers.lifecycle import state_machine as lives
 from podstatus.workers.lifecycle.state_machine import Eviction, PodLifecycle, PodWorkerState

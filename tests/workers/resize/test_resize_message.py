@@ -5,7 +5,7 @@ import pytest
 from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.workers.resize.message import resize_message
+from podstatus.workers.resize.decision import resize_message
 from tests.workers.pods import a_pod, sidecar
 
 

@@ -44,16 +44,6 @@ from podstatus.workers.actions.regular_containers import (
 )
 from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
 
-__all__ = [
-    "ContainerKind",
-    "ContainerProbeVerdicts",
-    "PodActions",
-    "StartContainer",
-    "StopContainer",
-    "compute_pod_actions",
-    "format_pod",
-]
-
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 _NO_VERDICTS = ContainerProbeVerdicts()
 _DEFAULT_GATES = FeatureGates()

@@ -19,9 +19,12 @@ from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.taints import tolerates_no_execute
-from podstatus.workers.admission.host_ports import has_free_ports
 from podstatus.workers.admission.pod_limits import find_limit_violation
-from podstatus.workers.admission.resource_fit import RequestedResources, insufficient_resources
+from podstatus.workers.admission.resource_fit import (
+    RequestedResources,
+    has_free_ports,
+    insufficient_resources,
+)
 
 _OS_LABEL = "kubernetes.io/os"
 

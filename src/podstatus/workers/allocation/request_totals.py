@@ -1,14 +1,15 @@
-"""The running sum of the requests of all active pods.
+"""The running sum of the requests of all active pods, and admission of a new pod beside them.
 
 A starting node receives all of its pods at once. Summing up the others for each of them would block
 the event loop for minutes with some thousand pods.
 """
 
 from collections import Counter
+from collections.abc import Callable
 
-from podstatus.kube.objects.pod import PodUID
-from podstatus.workers.admission.host_ports import HostPort
-from podstatus.workers.admission.resource_fit import RequestedResources, sum_requests
+from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult
+from podstatus.workers.admission.resource_fit import HostPort, RequestedResources, sum_requests
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 
@@ -57,3 +58,30 @@ class RequestTotals:
         for port in before.ports:
             if not self._ports[port]:
                 del self._ports[port]
+
+
+DecideAdmission = Callable[[Pod, RequestedResources], AdmissionResult]
+"""Decides whether a pod fits on the node, given the resources that other pods request."""
+
+
+class PodAdmission:
+    """Admits pods one at a time. Never blocks."""
+
+    def __init__(
+        self,
+        allocations: AllocationManager,
+        request_totals: RequestTotals,
+        decide: DecideAdmission,
+    ) -> None:
+        self._allocations = allocations
+        self._request_totals = request_totals
+        self._decide = decide
+
+    def admit(self, pod: Pod) -> AdmissionRejected | None:
+        """Reserve the pod's resources, or return why it is rejected."""
+        others = self._request_totals.excluding(pod.uid)
+        result = self._decide(self._allocations.allocated(pod), others)
+        if isinstance(result, AdmissionRejected):
+            return result
+        self._allocations.reserve(pod)
+        return None

@@ -18,7 +18,7 @@ from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.runtime.port import CannotResizeError, ResizesPods, Runtime
 from podstatus.status.manager import StatusManager
 from podstatus.workers.allocation.allocations import AllocationManager
-from podstatus.workers.resize.message import resize_message
+from podstatus.workers.resize.decision import resize_message
 from podstatus.workers.resize.plan import ResizePlan, plan_resize, running_containers
 
 logger = logging.getLogger(__name__)

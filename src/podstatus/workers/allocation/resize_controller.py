@@ -27,9 +27,9 @@ from podstatus.workers.resize.decision import (
     ResizeDecision,
     ResizePending,
     ResizeRequest,
+    resize_message,
     sort_pending_resizes,
 )
-from podstatus.workers.resize.message import resize_message
 
 logger = logging.getLogger(__name__)
 

@@ -1,17 +1,19 @@
-"""Decide whether a resize fits on the node, and the order of pending resizes.
+"""Decide whether a resize fits on the node, the order of pending resizes, and event messages.
 
 A resize that does not fit is deferred, even if it is larger than the node: the API server rejects
 those, and a node may grow. A resize is infeasible if the runtime cannot perform it.
 
 Upstream: handlePodResourcesResize and sortPendingResizes, allocation/allocation_manager.go
-v1.36.4; podResizesAdmitHandler, allocation/handlers.go.
+v1.36.4; podResizesAdmitHandler, allocation/handlers.go; podResizeMessage, events/resize.go.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
-from podstatus.kube.objects.containers import ResourceRequirements
+from podstatus.kube.encoding.codec import to_document
+from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.pod_resources import pod_requests
@@ -112,3 +114,36 @@ def _needs_in_place_resize(pod: Pod, allocated: Pod) -> str:
         if changed and not any(needs_restart(container, name) for name in changed):
             return f"container {container.name}"
     return ""
+
+
+_GO_JSON_ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
+"""encoding/json of Go escapes these for HTML by default."""
+
+
+def resize_message(summary_text: str, pod: Pod, generation: int, error: str = "") -> str:
+    """The message of an event about a resize of the pod to its current spec."""
+    summary: dict[str, Any] = {}
+    for key, containers in (
+        ("initContainers", pod.spec.init_containers),
+        ("containers", pod.spec.containers),
+    ):
+        if containers:
+            summary[key] = _container_summaries(containers)
+    summary["generation"] = generation
+    if error:
+        summary["error"] = error
+    text = msgspec.json.encode(summary).decode()
+    for plain, escaped in _GO_JSON_ESCAPES:
+        text = text.replace(plain, escaped)
+    return f"{summary_text}: {text}"
+
+
+def _container_summaries(containers: Sequence[Container]) -> list[dict[str, Any]]:
+    return [{"name": c.name, "resources": _sort_keys(to_document(c.resources))} for c in containers]
+
+
+def _sort_keys(resources: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: dict(sorted(value.items())) if isinstance(value, dict) else value
+        for key, value in resources.items()
+    }

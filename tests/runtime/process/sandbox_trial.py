@@ -26,7 +26,7 @@ from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap, find_bubblewrap
-from podstatus.runtime.process.shim.host_paths import open_host_paths
+from podstatus.runtime.process.shim.bubblewrap import open_host_paths
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import ObjectsInMemory
 

@@ -36,11 +36,9 @@ from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
     BubblewrapUnavailableError,
     Isolation,
-    find_bubblewrap,
-)
-from podstatus.runtime.process.sandbox.seccomp_support import (
     SeccompUnavailableError,
     find_architecture,
+    find_bubblewrap,
 )
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 

@@ -18,20 +18,19 @@ from podstatus.runtime.process.paths.safe_paths import create_private, open_desc
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import ExecContext, HostPathArgument, PreparedCommand
 from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
-from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
-    check_arguments,
-    check_spec,
-    check_variables,
-)
 from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
     BubblewrapArgs,
     bubblewrap_args,
+    check_arguments,
+    check_spec,
+    check_variables,
     retained_capabilities,
     setpriv_args,
 )
 from podstatus.runtime.process.sandbox.builder import ResolvedMount, SandboxBuilder
-from podstatus.runtime.process.sandbox.isolation import Bubblewrap, Isolation
-from podstatus.runtime.process.sandbox.seccomp_support import (
+from podstatus.runtime.process.sandbox.isolation import (
+    Bubblewrap,
+    Isolation,
     SeccompUnavailableError,
     find_architecture,
 )

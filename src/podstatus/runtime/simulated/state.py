@@ -24,8 +24,11 @@ from podstatus.runtime.simulated.model.pod_record import (
     runtime_pod,
 )
 from podstatus.runtime.simulated.store import SimulatedPodStore
-from podstatus.runtime.simulated.wakeup import TimedWakeup
-from podstatus.runtime.simulated.watchers import PodChangeSubscription, ProbeResultSubscription
+from podstatus.runtime.simulated.watchers import (
+    PodChangeSubscription,
+    ProbeResultSubscription,
+    TimedWakeup,
+)
 
 
 class _ListedPod(msgspec.Struct, frozen=True):

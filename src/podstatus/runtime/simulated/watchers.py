@@ -4,16 +4,37 @@ No task drives the simulation: a waiting subscriber wakes at the time of the nex
 advances the simulation for all other subscribers, too.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.model.container_timeline import probe_outcomes
 from podstatus.runtime.simulated.model.pod_record import SimulatedPodRecord
-from podstatus.runtime.simulated.wakeup import TimedWakeup
+
+
+class TimedWakeup:
+    """Wakes one waiter, which then checks for itself what has changed."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._event = asyncio.Event()
+
+    def wake(self) -> None:
+        """Wake the waiter, now or at its next wait."""
+        self._event.set()
+
+    async def wait(self, until: int | None = None) -> None:
+        """Wait until `until` (ns since the Unix epoch; None: no deadline) or until `wake` is
+        called.
+        """
+        seconds = None if until is None else (until - self._clock.now()) / 1e9
+        await wait_event_or_timeout(self._event, self._clock, seconds)
+        self._event.clear()
 
 
 class SimulationPort(Protocol):

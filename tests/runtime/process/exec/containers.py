@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.runtime.process.records.models import ExecContext, LaunchRecord, ProcessIdentity
-from podstatus.runtime.process.sandbox.seccomp_support import (
+from podstatus.runtime.process.sandbox.isolation import (
     SeccompUnavailableError,
     find_architecture,
 )

@@ -1,12 +1,16 @@
-"""Isolation of containers, and detection of bubblewrap."""
+"""Isolation of containers: detection of bubblewrap, and of the architecture for seccomp filters."""
 
 import os
 import subprocess
+import sys
 from enum import Enum
+from functools import cache
+from pathlib import Path
 
 import msgspec
 
 from podstatus.base.programs import find_program
+from podstatus.runtime.process.seccomp.syscall_numbers import ARCHITECTURES, Architecture
 from podstatus.runtime.process.spec.environment import DEFAULT_PATH
 
 _TIMEOUT_SECONDS = 10.0
@@ -82,3 +86,31 @@ def _output(program: str, *arguments: str) -> str:
             f"kernel.apparmor_restrict_unprivileged_userns), or {_INSTALL_HINT}"
         )
     return result.stdout.strip()
+
+
+_ACTIONS_FILE = Path("/proc/sys/kernel/seccomp/actions_avail")
+_REQUIRED_ACTIONS = {"allow", "errno", "kill_process"}
+_32_BIT_LIMIT = 2**32
+
+
+class SeccompUnavailableError(Exception):
+    """Seccomp filters cannot be used; the message says why."""
+
+
+@cache
+def find_architecture() -> Architecture:
+    """Return the architecture for filters. Raises SeccompUnavailableError."""
+    machine = os.uname().machine
+    architecture = ARCHITECTURES.get(machine)
+    if architecture is None or sys.maxsize < _32_BIT_LIMIT:
+        supported = ", ".join(ARCHITECTURES)
+        raise SeccompUnavailableError(f"no seccomp profile for {machine}; supported: {supported}")
+    try:
+        actions = _ACTIONS_FILE.read_text().split()
+    except OSError as error:
+        raise SeccompUnavailableError(
+            f"the kernel has no seccomp: {_ACTIONS_FILE}: {error.strerror}"
+        ) from error
+    if missing := _REQUIRED_ACTIONS.difference(actions):
+        raise SeccompUnavailableError(f"this kernel's seccomp is too old: it lacks {min(missing)}")
+    return architecture

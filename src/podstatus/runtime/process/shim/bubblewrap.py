@@ -7,10 +7,11 @@ outside, and `exit-code`, the latter only if the command was executed. Its error
 import base64
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .bubblewrap_monitor import set_monitor_not_dumpable
-from .host_paths import open_host_paths
 from .processes import Process, find_process
 from .records import LaunchSpec
 from .start import Program, StartFailedError, encode
@@ -122,3 +123,50 @@ def _memfd(content: bytes) -> int:
 
 def _command_line(argv: list[bytes]) -> bytes:
     return (b"\0".join(argv) + b"\0")[:_COMPARED_BYTES]
+
+
+_PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_host_paths(host_paths: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Open each `records.HostPathArgument`, if it is what the agent has checked.
+
+    Between the agent's check and the mount, another pod may replace a folder by a symbolic link.
+    Each path is therefore opened component by component without following links, and the result
+    must be the same inode. Bubblewrap receives the open descriptor. Raises StartFailedError.
+    """
+    opened: list[int] = []
+    try:
+        for path in host_paths:
+            # In a loop: on an error, those opened before are closed.
+            opened.append(_open_verified(path["path"], path["device"], path["inode"]))  # noqa: PERF401
+    except BaseException:
+        for file in opened:
+            os.close(file)
+        raise
+    return opened
+
+
+def _open_verified(path: str, device: int, inode: int) -> int:
+    try:
+        file = _walk(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StartFailedError(f'hostPath "{path}": {reason}') from error
+    status = os.fstat(file)
+    if (status.st_dev, status.st_ino) != (device, inode):
+        os.close(file)
+        raise StartFailedError(f'hostPath "{path}": replaced while the container started')
+    return file
+
+
+def _walk(path: str) -> int:
+    """Open a path without following links; a link itself is not the checked inode."""
+    folder = os.open("/", _PATH_FLAGS | os.O_DIRECTORY)
+    for name in filter(None, path.split("/")):
+        try:
+            child = os.open(name, _PATH_FLAGS, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = child
+    return folder

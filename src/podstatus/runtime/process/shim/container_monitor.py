@@ -12,8 +12,7 @@ from pathlib import Path
 
 from . import syscalls
 from .bubblewrap import BubblewrapProcess, error_message
-from .kill_tree import kill_tree
-from .processes import Process, find_process, signal_process
+from .processes import Process, find_process, kill_tree, signal_process
 from .records import (
     EXIT,
     LOG,

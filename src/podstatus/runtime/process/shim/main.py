@@ -12,9 +12,8 @@ from pathlib import Path
 
 from . import syscalls
 from .container_monitor import ContainerMonitor
-from .kill_tree import kill_children
 from .launches import LaunchQueue, record_lost_container, record_start_error
-from .processes import children
+from .processes import children, kill_children
 from .records import SHIM, LaunchSpec, is_sandbox_active, read_sandbox, shim_record, write_record
 from .stderr_log import describe_error, log_error
 from .wall_clock import wall_nanos

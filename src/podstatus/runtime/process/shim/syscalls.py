@@ -117,7 +117,7 @@ def _set_capabilities(mask: int) -> None:
 
 
 def prctl(option: int, *values: object) -> None:
-    """Call prctl(2). Raises OSError."""
+    """Call prctl(2) with these arguments, the others zero. Raises OSError."""
     # All five arguments: some options require unused ones to be zero.
     padded = (*values, 0, 0, 0, 0)[:4]
     arguments = (ctypes.c_ulong(each) if isinstance(each, int) else each for each in padded)

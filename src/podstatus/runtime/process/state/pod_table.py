@@ -4,7 +4,8 @@ Nothing here blocks.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import structs
@@ -20,7 +21,6 @@ from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import LaunchRecord, PodRecord, ShimRecord
 from podstatus.runtime.process.records.store import RecordStore
 from podstatus.runtime.process.shim.processes import boot_id
-from podstatus.runtime.process.state.change_feed import ChangeFeed
 from podstatus.runtime.process.state.exit_watcher import ExitWatcher
 from podstatus.runtime.process.state.pod_state import (
     ContainerAttempt,
@@ -265,3 +265,41 @@ class PodTable:
         listed = runtime_pod(state, ips, cached)
         self._runtime_pods[uid] = state, listed
         return listed
+
+
+class ChangeFeed:
+    """All subscriptions. Not thread-safe: for one event loop."""
+
+    def __init__(self) -> None:
+        self._subscriptions: weakref.WeakSet[_Subscription] = weakref.WeakSet()
+
+    def subscribe(self) -> AsyncIterator[PodUID]:
+        """Return a subscription to changes from now on; it never ends."""
+        subscription = _Subscription()
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def publish(self, uid: PodUID) -> None:
+        """Notify all subscriptions that this pod has changed."""
+        for subscription in self._subscriptions:
+            subscription.notify(uid)
+
+
+class _Subscription(AsyncIterator[PodUID]):
+    """Repeated changes of a pod are coalesced."""
+
+    def __init__(self) -> None:
+        self._pods: dict[PodUID, None] = {}
+        self._available = asyncio.Event()
+
+    def notify(self, uid: PodUID) -> None:
+        self._pods[uid] = None
+        self._available.set()
+
+    async def __anext__(self) -> PodUID:
+        while not self._pods:
+            self._available.clear()
+            await self._available.wait()
+        uid = next(iter(self._pods))
+        del self._pods[uid]
+        return uid

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.model import Metric
+from tests.observe.metrics.metric_pages import PAGES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 SECTIONS = dict(re.findall(r"^## (/\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

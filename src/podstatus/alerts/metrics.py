@@ -6,7 +6,7 @@ from itertools import islice
 from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import AlertReader
 from podstatus.observe.metrics import podstatus_catalog as table
-from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, single
+from podstatus.observe.metrics.model import Labels, Samples, by_label, single
 
 MAX_SERIES = 1_000
 """Upper bound of the ALERTS series, so that the page stays small when much goes wrong at once."""
@@ -17,7 +17,7 @@ def alert_metrics(alerts: AlertReader) -> Iterator[Samples]:
     active = [it for it in alerts.alerts().values() if it.state != "resolved"]
     # Firing alerts first: they are kept when the series are truncated.
     active.sort(key=lambda alert: alert.state != "firing")
-    yield samples(table.ALERTS, {_labels(it): 1 for it in islice(active, MAX_SERIES)})
+    yield Samples(table.ALERTS, {_labels(it): 1 for it in islice(active, MAX_SERIES)})
     yield single(table.ALERTS_TRUNCATED, max(0, len(active) - MAX_SERIES))
     rules = alerts.rules()
     yield by_label(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})

@@ -1,18 +1,48 @@
-"""Every metrics page of an agent, as text."""
+"""The metrics pages of an agent: what is declared for each, and what is collected."""
 
 from podstatus.alerts.metrics import alert_metrics
-from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
-from podstatus.observe.metrics.kubelet_collector import kubelet_metrics, probe_metrics
-from podstatus.observe.metrics.model import Samples, flatten
+from podstatus.observe.metrics import kubelet_catalog, podstatus_catalog
+from podstatus.observe.metrics.kubelet_collector import (
+    kubelet_metrics,
+    probe_metrics,
+    request_metrics,
+)
+from podstatus.observe.metrics.model import Metric, Samples, flatten
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
     podstatus_metrics,
     process_metrics,
+    watch_metrics,
 )
 from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from tests.observe.metrics.metric_state import Watched
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
+
+DECLARED = [
+    metric
+    for catalog in (kubelet_catalog, podstatus_catalog)
+    for metric in vars(catalog).values()
+    if isinstance(metric, Metric)
+]
+
+
+def _named(*prefixes: str) -> list[Metric]:
+    return [metric for metric in DECLARED if metric.name.startswith(prefixes)]
+
+
+PAGES = {
+    "/metrics": _named("kubelet_", "rest_client_", "podstatus_", "ALERTS", "process_"),
+    "/metrics/probes": _named("prober_"),
+    "/metrics/resource": _named("node_", "container_", "pod_", "resource_"),
+    "/metrics/slis": _named("kubernetes_"),
+    "/metrics/cadvisor": [
+        kubelet_catalog.CONTAINER_CPU,
+        kubelet_catalog.CONTAINER_MEMORY,
+        kubelet_catalog.CONTAINER_START,
+    ],
+}
+"""All metrics, by page, in the order in which they are declared and documented."""
 
 
 def pages(watched: Watched) -> dict[str, list[Samples]]:

@@ -16,7 +16,6 @@ from podstatus.observe.metrics.model import (
     counter,
     gauge,
     histogram,
-    samples,
     single,
 )
 
@@ -29,7 +28,7 @@ SIZES = histogram("sizes", "How large.", (0.5, 1, 2.5), "of")
 COUNTED = counter("counted_total", "How often.", "kind")
 NOW = gauge("now", "What is.")
 SPREAD = Histogram.empty(0.5, 1, 2.5).observe(0.7).observe(9)
-MOMENT = [samples(SIZES, {("a",): SPREAD}), by_label(COUNTED, {"x": 3, "y": 0}), single(NOW, 1.5)]
+MOMENT = [Samples(SIZES, {("a",): SPREAD}), by_label(COUNTED, {"x": 3, "y": 0}), single(NOW, 1.5)]
 
 
 def read(text: str, accept: str) -> list[Any]:
@@ -102,7 +101,7 @@ def test_who_reads_open_metrics_gets_them(accept: str, is_open: bool) -> None:
 
 
 def test_a_value_that_was_read_before_has_its_time() -> None:
-    entry = [single(NOW, None), samples(NOW, {(): TimestampedValue(1.0, 12.5)})]
+    entry = [single(NOW, None), Samples(NOW, {(): TimestampedValue(1.0, 12.5)})]
     assert render(entry).body.decode().splitlines()[-1] == "now 1.0 12500"
     assert "now 1.0 12.5" in render(entry, "application/openmetrics-text").body.decode()
 

@@ -8,8 +8,8 @@ cites: pkg/kubelet/metrics/metrics.go and pkg/kubelet/prober/prober_manager.go;
 
 import pytest
 
-from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.model import MetricKind
+from tests.observe.metrics.metric_pages import PAGES
 
 SYNC = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
 START = (

@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from podstatus.alerts.metrics import MAX_SERIES, alert_metrics
 from podstatus.base.metric_values import Histogram
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.exposition import render
 from podstatus.observe.metrics.kubelet_collector import probe_metrics
 from podstatus.observe.metrics.model import MetricKind, Samples
@@ -25,7 +24,7 @@ from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
-from tests.observe.metrics.metric_pages import pages
+from tests.observe.metrics.metric_pages import PAGES, pages
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_alerts import FakeAlerts, an_alert

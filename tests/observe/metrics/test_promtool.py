@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.exposition import render
-from tests.observe.metrics.metric_pages import pages
+from tests.observe.metrics.metric_pages import PAGES, pages
 from tests.observe.metrics.metric_state import Watched
 
 PROMTOOL = shutil.which("promtool")

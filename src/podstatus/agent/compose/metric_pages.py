@@ -7,11 +7,11 @@ from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
-from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
 from podstatus.observe.metrics.kubelet_collector import (
     KubeletMetricsSource,
     kubelet_metrics,
     probe_metrics,
+    request_metrics,
 )
 from podstatus.observe.metrics.model import LazySamples, Samples
 from podstatus.observe.metrics.pages import MetricPages
@@ -20,6 +20,7 @@ from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
     podstatus_metrics,
     process_metrics,
+    watch_metrics,
 )
 from podstatus.observe.metrics.resource_collector import (
     ResourceMetricsSource,

@@ -186,43 +186,6 @@ REQUEST_DURATION = histogram(
     "host",
 )
 
-KUBELET_METRICS = (
-    NODE_NAME,
-    DESIRED_PODS,
-    ACTIVE_PODS,
-    MIRROR_PODS,
-    WORKING_PODS,
-    RUNNING_PODS,
-    RUNNING_CONTAINERS,
-    EPHEMERAL_CONTAINERS,
-    RESTARTED_PODS,
-    ORPHANED_PODS,
-    STARTED_PODS,
-    STARTED_PODS_ERRORS,
-    STARTED_CONTAINERS,
-    STARTED_CONTAINERS_ERRORS,
-    TERMINATED_CONTAINERS,
-    PENDING_RESIZES,
-    RESIZES_IN_PROGRESS,
-    STATUS_SYNC,
-    POD_START,
-    POD_WORKER_START,
-    POD_START_SLI,
-    POD_START_TOTAL,
-    FIRST_NETWORK_POD,
-    POD_WORKER,
-    RELIST_DURATION,
-    RELIST_INTERVAL,
-    POD_RELIST_DURATION,
-    RELIST_LAST_SEEN,
-    RUNTIME_OPERATIONS,
-    RUNTIME_OPERATIONS_DURATION,
-    RUNTIME_OPERATIONS_ERRORS,
-    REQUESTS,
-    REQUEST_DURATION,
-)
-"""Metrics on `/metrics`, in order."""
-
 # Probes
 
 PROBES_TOTAL = counter(
@@ -245,8 +208,6 @@ PROBE_DURATION = histogram(
     "pod",
     "namespace",
 )
-PROBE_METRICS = (PROBES_TOTAL, PROBE_DURATION)
-"""Metrics on `/metrics/probes`, in order."""
 
 # Resource usage
 
@@ -286,17 +247,6 @@ RESOURCE_ERROR = gauge(
     "resource_scrape_error",
     "1 if resource usage could not be measured, 0 otherwise.",
 )
-RESOURCE_METRICS = (
-    NODE_CPU,
-    NODE_MEMORY,
-    CONTAINER_START,
-    CONTAINER_CPU,
-    CONTAINER_MEMORY,
-    POD_CPU,
-    POD_MEMORY,
-    RESOURCE_ERROR,
-)
-"""Metrics on `/metrics/resource`, in order."""
 
 # Health checks
 
@@ -313,5 +263,3 @@ HEALTHCHECKS = counter(
     "type",
     "status",
 )
-SLI_METRICS = (HEALTHCHECK, HEALTHCHECKS)
-"""Metrics on `/metrics/slis`, in order."""

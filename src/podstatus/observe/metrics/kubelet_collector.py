@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from podstatus.base.metric_values import OVERFLOW_LABEL_VALUE, Histogram
+from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
-from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, single
+from podstatus.observe.metrics.model import Labels, Samples, by_label, single
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import RUN_POD
 from podstatus.runtime.port import RuntimePod
@@ -43,7 +44,7 @@ class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kubelet_metrics(state: KubeletMetricsSource) -> Iterator[Samples]:
-    """Yield the samples of all `kubelet_catalog.KUBELET_METRICS`."""
+    """Yield the samples of the kubelet's metrics on `/metrics`."""
     yield by_label(table.NODE_NAME, {state.node_name: 1})
     yield from _pod_samples(state)
     yield from _container_samples(state.running())
@@ -60,7 +61,7 @@ def _pod_samples(state: KubeletMetricsSource) -> Iterator[Samples]:
     yield single(table.MIRROR_PODS, len(state.mirror_pods()))
     ephemeral = sum(len(pod.spec.ephemeral_containers or ()) for pod in desired)
     yield single(table.EPHEMERAL_CONTAINERS, ephemeral)
-    yield samples(table.WORKING_PODS, _working_pods(state.lifecycles()))
+    yield Samples(table.WORKING_PODS, _working_pods(state.lifecycles()))
 
 
 def _by_static(pods: Sequence[Pod]) -> dict[str, int]:
@@ -99,7 +100,7 @@ def _status_samples(counts: Counts) -> Iterator[Samples]:
     }
     for kind, count in counts.other_terminated_containers.items():
         terminations[kind.value, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE] = count
-    yield samples(table.TERMINATED_CONTAINERS, terminations)
+    yield Samples(table.TERMINATED_CONTAINERS, terminations)
     yield by_label(table.PENDING_RESIZES, counts.pending_resizes)
     yield single(table.RESIZES_IN_PROGRESS, counts.resizes_in_progress)
     yield single(table.STATUS_SYNC, counts.status_sync_duration)
@@ -111,34 +112,40 @@ def _status_samples(counts: Counts) -> Iterator[Samples]:
 def _work_samples(work: WorkCounts) -> Iterator[Samples]:
     operations, failed = work.operations.snapshot(), work.failed_operations.snapshot()
     calls = {kind: durations.count for kind, durations in operations.items()}
-    yield samples(table.RUNTIME_OPERATIONS, calls)
-    yield samples(table.RUNTIME_OPERATIONS_DURATION, operations)
-    yield samples(table.RUNTIME_OPERATIONS_ERRORS, failed)
+    yield Samples(table.RUNTIME_OPERATIONS, calls)
+    yield Samples(table.RUNTIME_OPERATIONS_DURATION, operations)
+    yield Samples(table.RUNTIME_OPERATIONS_ERRORS, failed)
     # Counted in the runtime; upstream counts around the same call.
     yield single(table.STARTED_PODS, calls.get((RUN_POD,), 0))
     yield single(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
-    yield samples(table.STARTED_CONTAINERS, work.started_containers.snapshot())
-    yield samples(table.STARTED_CONTAINERS_ERRORS, work.failed_container_starts.snapshot())
+    yield Samples(table.STARTED_CONTAINERS, work.started_containers.snapshot())
+    yield Samples(table.STARTED_CONTAINERS_ERRORS, work.failed_container_starts.snapshot())
     recreated = work.recreated_pods.snapshot()
     yield by_label(table.RESTARTED_PODS, {it: recreated.get((it,), 0) for it in _STATIC})
     yield single(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
-    yield samples(table.POD_WORKER, work.pod_worker_durations.snapshot())
-    yield samples(table.POD_START, work.pod_starts.snapshot())
-    yield samples(table.POD_WORKER_START, work.pod_worker_starts.snapshot())
-    yield samples(table.RELIST_DURATION, work.relists.snapshot())
-    yield samples(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
-    yield samples(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
+    yield Samples(table.POD_WORKER, work.pod_worker_durations.snapshot())
+    yield Samples(table.POD_START, work.pod_starts.snapshot())
+    yield Samples(table.POD_WORKER_START, work.pod_worker_starts.snapshot())
+    yield Samples(table.RELIST_DURATION, work.relists.snapshot())
+    yield Samples(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
+    yield Samples(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
 
 
 def probe_metrics(work: WorkCounts) -> Iterator[Samples]:
-    """Yield all of `kubelet_catalog.PROBE_METRICS`, for the probes that the agent runs."""
+    """Yield the metrics of `/metrics/probes`, for the probes that the agent runs."""
     pods = list(work.probes.values())
     results = {labels: n for pod in pods for labels, n in pod.results.snapshot().items()}
-    yield samples(table.PROBES_TOTAL, results)
+    yield Samples(table.PROBES_TOTAL, results)
     seconds: dict[Labels, Histogram] = {}
     for pod in pods:
         for labels, durations in pod.seconds.snapshot().items():
             # A pod that terminates and its successor have the same name.
             previous = seconds.get(labels)
             seconds[labels] = durations if previous is None else previous.merge(durations)
-    yield samples(table.PROBE_DURATION, seconds)
+    yield Samples(table.PROBE_DURATION, seconds)
+
+
+def request_metrics(requests: RequestMetrics) -> Iterator[Samples]:
+    """Yield the metrics of requests to the API server."""
+    yield Samples(table.REQUESTS, requests.responses.snapshot())
+    yield Samples(table.REQUEST_DURATION, requests.seconds.snapshot())

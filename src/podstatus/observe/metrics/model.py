@@ -46,7 +46,7 @@ Value = float | Histogram | TimestampedValue
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """The samples of a metric at one moment, by label values."""
+    """The samples of a metric at one moment, by label values; without labels, the key is `()`."""
 
     metric: Metric
     values: Mapping[Labels, Value]
@@ -63,11 +63,6 @@ def flatten(entries: Iterable[Samples | LazySamples]) -> Iterator[Samples]:
             yield it
         else:
             yield from it()
-
-
-def samples(metric: Metric, values: Mapping[Labels, Value]) -> Samples:
-    """Return samples by label values; a metric without labels has one, with the key `()`."""
-    return Samples(metric, values)
 
 
 def by_label(metric: Metric, values: Mapping[str, Value]) -> Samples:

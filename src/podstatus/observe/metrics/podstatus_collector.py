@@ -14,7 +14,8 @@ from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import POD_PHASES, PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.metrics import podstatus_catalog as table
-from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_label, samples, single
+from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_label, single
+from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
 from podstatus.observe.ports import HistoryCounts, StatusView, SyncState
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import PodSummary
@@ -59,6 +60,17 @@ def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
     yield by_label(table.SERVICE_STALLED, stalled)
 
 
+def watch_metrics(counts: WatchCounts) -> Iterator[Samples]:
+    """Yield the metrics of /v1/watch and its clients."""
+    yield single(table.WATCHERS, counts.connected)
+    yield single(table.WATCH_EVENTS, counts.events)
+    closes, rejections = counts.closes.snapshot(), counts.rejections.snapshot()
+    by_reason = {it.value: closes.get((it.value,), 0) for it in CloseReason}
+    yield by_label(table.WATCHES_CLOSED, by_reason)
+    by_scope = {it.value: rejections.get((it.value,), 0) for it in LimitScope}
+    yield by_label(table.WATCHES_REJECTED, by_scope)
+
+
 def process_metrics() -> Iterator[Samples]:
     """Yield the resource usage of this process, with the standard names of Prometheus clients."""
     process = psutil.Process()
@@ -82,10 +94,10 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
         healths[pod.node, pod_health(pod, now).state.value] += 1
         ready[pod.node,] += pod.ready
         restarts[pod.node,] += pod.restarts
-    yield samples(table.PODS, phases)
-    yield samples(table.PODS_BY_HEALTH, healths)
-    yield samples(table.READY_PODS, ready)
-    yield samples(table.RESTARTS, restarts)
+    yield Samples(table.PODS, phases)
+    yield Samples(table.PODS_BY_HEALTH, healths)
+    yield Samples(table.READY_PODS, ready)
+    yield Samples(table.RESTARTS, restarts)
 
 
 def _node_samples(view: StatusView) -> Iterator[Samples]:

@@ -14,7 +14,6 @@ from podstatus.observe.metrics.model import (
     Metric,
     Samples,
     TimestampedValue,
-    samples,
     single,
 )
 from podstatus.runtime.port import RuntimePod
@@ -32,10 +31,10 @@ class ResourceMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
-    """Yield all of `kubelet_catalog.RESOURCE_METRICS`. What is not measured is omitted."""
+    """Yield the metrics of `/metrics/resource`. What is not measured is omitted."""
     snapshot, running = state.snapshot(), state.running()
     yield single(table.RESOURCE_ERROR, 1 if snapshot is None else 0)
-    yield samples(table.CONTAINER_START, _start_times(running))
+    yield Samples(table.CONTAINER_START, _start_times(running))
     if snapshot is None:
         return
     pods, containers = _usage_by_pod(snapshot, running), _usage_by_container(snapshot, running)
@@ -51,7 +50,7 @@ def container_metrics(state: ResourceMetricsSource) -> Iterable[Samples] | None:
         return None
     containers = {} if snapshot is None else _usage_by_container(snapshot, running)
     used = _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
-    return (*used, samples(table.CONTAINER_START, _start_times(running)))
+    return (*used, Samples(table.CONTAINER_START, _start_times(running)))
 
 
 def _usage_samples(
@@ -62,13 +61,13 @@ def _usage_samples(
         for labels, used in usages.items()
         if used.cpu_seconds is not None
     }
-    yield samples(cpu, seconds)
+    yield Samples(cpu, seconds)
     bytes_ = {
         labels: TimestampedValue(used.memory_bytes, used.at / _SECOND)
         for labels, used in usages.items()
         if used.memory_bytes is not None
     }
-    yield samples(memory, bytes_)
+    yield Samples(memory, bytes_)
 
 
 def _usage_by_pod(

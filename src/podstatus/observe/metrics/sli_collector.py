@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.base.metric_values import CounterVec
 from podstatus.observe.metrics.kubelet_catalog import HEALTHCHECK, HEALTHCHECKS
-from podstatus.observe.metrics.model import Labels, Samples, samples
+from podstatus.observe.metrics.model import Labels, Samples
 
 HealthCheck = Callable[[], str | None]
 """Returns why a check fails; None if it passes. Must not block."""
@@ -28,8 +28,8 @@ class HealthCheckCollector:
             passes = _passes(check)
             current[name, "healthz"] = int(passes)
             self._results.inc(name, "healthz", "success" if passes else "error")
-        yield samples(HEALTHCHECK, current)
-        yield samples(HEALTHCHECKS, self._results.snapshot())
+        yield Samples(HEALTHCHECK, current)
+        yield Samples(HEALTHCHECKS, self._results.snapshot())
 
 
 def _passes(check: HealthCheck) -> bool:

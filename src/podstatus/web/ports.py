@@ -14,18 +14,6 @@ from podstatus.kube.objects.authentication import (
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.streams import Logs, Streaming
-
-__all__ = [
-    "AgentDescription",
-    "Drain",
-    "Logs",
-    "NodePods",
-    "ReviewClient",
-    "ServerOptions",
-    "Streaming",
-    "UsageProvider",
-]
 
 
 class NodePods(Protocol):

@@ -16,9 +16,8 @@ from podstatus.observe.ports import Freshness, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.compare_statuses import EVENT, Transition
-from podstatus.web.v1.filters import PodFilter
-from podstatus.web.v1.handlers import MAX_QUERY_BYTES
-from podstatus.web.v1.pagination import paginate_pods
+from podstatus.web.v1.filters import MAX_QUERY_BYTES, PodFilter
+from podstatus.web.v1.handlers import paginate_pods
 from podstatus.web.v1.wire import parse_transition, rfc3339_millis, transition_view
 from tests.support.web.fake_status_view import AT, a_pod, make_entry
 from tests.support.web.node_server import Scene, play

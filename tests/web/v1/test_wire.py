@@ -32,7 +32,7 @@ from podstatus.web.v1 import wire
 from podstatus.web.v1.endpoints import ENDPOINTS
 from podstatus.web.v1.openapi import openapi_document
 from podstatus.web.v1.wire import PodView, encode_response, pod_view
-from podstatus.web.watch import sse
+from podstatus.web.watch.sse import encode_event
 from tests.support.web.fake_alerts import an_alert
 from tests.support.web.fake_status_view import make_entry
 from tests.support.web.node_server import Scene, play
@@ -160,16 +160,16 @@ def test_no_key_or_parameter_of_the_openapi_document_has_an_underscore() -> None
 
 
 def test_no_key_of_an_event_has_an_underscore() -> None:
-    (last, *_) = [make_entry(3), make_entry(4)]
-    bodies = [
-        *(sse.pod_body(summarize_pod(pod), NOW) for pod in PODS),
-        sse.deleted_body(PODS[0].uid, "default", "bare"),
-        sse.transition_body(last),
-        sse.gap_body(3, 7),
-        sse.synced_body(resumed=True),
-        sse.reset_body("restarted"),
-        sse.closing_event("too slow"),
+    events: list[msgspec.Struct] = [
+        *(pod_view(summarize_pod(pod), NOW) for pod in PODS),
+        wire.DeletedEvent(uid=PODS[0].uid, namespace="default", name="bare"),
+        wire.transition_view(make_entry(3)),
+        wire.GapEvent(after=3, before=7),
+        wire.SyncedEvent(resumed=True),
+        wire.ResetEvent(reason="restarted"),
+        wire.ClosingEvent(reason="too slow"),
     ]
+    bodies = [encode_event(event) for event in events]
     names = {body.split(b"\n")[0].removeprefix(b"event: ").decode() for body in bodies}
     assert names == {"pod", "deleted", "transition", "gap", "synced", "reset", "closing"}
     for body in bodies:

@@ -16,9 +16,14 @@ from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.clock import FakeClock
 from podstatus.web.v1.filters import PodFilter
 from podstatus.web.watch import pod_stream as watch_pods
-from podstatus.web.watch.pod_stream import PodEventCache, PodStream, WatchTiming
+from podstatus.web.watch.pod_stream import (
+    PodEventCache,
+    PodSelection,
+    PodStream,
+    WatchAction,
+    WatchTiming,
+)
 from podstatus.web.watch.request import ResumePoint, WatchRequest
-from podstatus.web.watch.selection import PodSelection, WatchAction
 from tests.support.web.sse_client import Copy, Parser
 
 NOW = Time.parse("2026-11-15T12:00:00Z")

@@ -17,8 +17,8 @@ from podstatus.kube.objects.pod import POD_PHASES
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import HealthState, pod_health
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.errors import bad_request
-from podstatus.web.query_parameters import Query
+from podstatus.web.errors import bad_request, too_long
+from podstatus.web.query_parameters import Query, read_query
 
 FILTERS: Mapping[str, str] = {
     "namespace": "pods in this namespace",
@@ -30,6 +30,8 @@ FILTERS: Mapping[str, str] = {
     "node": "pods on this node",
 }
 """The filter parameters with their descriptions."""
+MAX_QUERY_BYTES = 8 * 2**10
+"""Of a query; label selectors of kubectl are far shorter."""
 _PHASES = (*POD_PHASES, "Unknown")
 _STATUSES = ("True", "False", "Unknown")
 
@@ -60,9 +62,9 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
 def pod_filter(query: Query) -> PodFilter:
     """The filter of a query; other parameters are ignored. Raises HttpError."""
     return PodFilter(
-        namespace=_single_value(query, "namespace"),
-        node=_single_value(query, "node"),
-        labels=_selector(_single_value(query, "labelSelector")),
+        namespace=single_value(query, "namespace"),
+        node=single_value(query, "node"),
+        labels=_selector(single_value(query, "labelSelector")),
         phases=tuple(
             parse_choice("phase", phase, _PHASES) for phase in list_values(query, "phase")
         ),
@@ -72,6 +74,13 @@ def pod_filter(query: Query) -> PodFilter:
             for state in list_values(query, "health")
         ),
     )
+
+
+def read_bounded_query(raw: str) -> Query:
+    """The parameters of a raw query. Raises HttpError if it is longer than any valid one."""
+    if len(raw) > MAX_QUERY_BYTES:
+        raise too_long(f"the query is longer than {MAX_QUERY_BYTES} bytes; use fewer parameters")
+    return read_query(raw)
 
 
 def check_parameters(query: Query, allowed: Iterable[str]) -> None:
@@ -88,8 +97,11 @@ def _has_condition(pod: PodSummary, type_: str, status: str) -> bool:
     return condition is not None and condition.status == status
 
 
-def _single_value(query: Query, name: str) -> str:
-    """The value of a parameter that may occur once; empty means absent, as in Kubernetes."""
+def single_value(query: Query, name: str) -> str:
+    """The value of a parameter that may occur once; empty means absent, as in Kubernetes.
+
+    Raises HttpError.
+    """
     values = query.get(name, ())
     if len(values) > 1:
         raise bad_request(f"{name} is given {len(values)} times; specify it once")

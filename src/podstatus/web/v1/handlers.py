@@ -3,8 +3,10 @@
 No handler waits for the API server; while it is unreachable, `freshness` says how old the data is.
 """
 
+import base64
+import binascii
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 import msgspec
 
@@ -13,13 +15,19 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError
 from podstatus.observe.ports import StatusView, SupportsPodSync
 from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import EVENT
-from podstatus.web.errors import bad_request, not_found, too_long, unavailable
-from podstatus.web.query_parameters import Query, read_query
+from podstatus.web.errors import bad_request, not_found, unavailable
+from podstatus.web.query_parameters import Query
 from podstatus.web.v1.alerts import MAX_ALERTS, list_alerts
 from podstatus.web.v1.endpoints import DEFAULT_LIMIT, ENDPOINTS, MAX_PODS, MAX_TRANSITIONS
-from podstatus.web.v1.filters import check_parameters, pod_filter
-from podstatus.web.v1.pagination import paginate_pods
+from podstatus.web.v1.filters import (
+    PodFilter,
+    check_parameters,
+    pod_filter,
+    read_bounded_query,
+    single_value,
+)
 from podstatus.web.v1.wire import (
     AlertsResponse,
     NodeResponse,
@@ -34,14 +42,15 @@ from podstatus.web.v1.wire import (
 )
 
 ALERTS_PATH = "/v1/alerts"
-MAX_QUERY_BYTES = 8 * 2**10
-"""Of a query; label selectors of kubectl are far shorter."""
 _MAX_NAME_LENGTH = 253
 """Characters of a Kubernetes name."""
 _MAX_ID = 2**63 - 1
 _MAX_SCANNED_ENTRIES = 50_000
 """History entries scanned for one response; the client continues from its `after`."""
 _SCAN_BATCH_SIZE = 2_000
+PodPosition = tuple[str, str, str]
+"""The sort key of a pod: namespace, name and UID."""
+_POSITION_DECODER = msgspec.json.Decoder(tuple[str, str, str])
 
 
 class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,13 +66,9 @@ class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
         cls, pattern: str, path_parameters: Mapping[str, str], raw_query: str, now: Time
     ) -> "QueryRequest":
         """Parse a request. Raises HttpError for an unknown parameter."""
-        if len(raw_query) > MAX_QUERY_BYTES:
-            raise too_long(
-                f"the query is longer than {MAX_QUERY_BYTES} bytes; use fewer parameters"
-            )
+        query = read_bounded_query(raw_query)
         if any(len(name) > _MAX_NAME_LENGTH for name in path_parameters.values()):
             raise not_found(f"names have at most {_MAX_NAME_LENGTH} characters")
-        query = read_query(raw_query)
         check_parameters(query, _PARAMETERS[pattern])
         return cls(pattern=pattern, path_parameters=path_parameters, query=query, now=now)
 
@@ -79,10 +84,7 @@ class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, name: str) -> str:
         """A parameter that may occur once; empty if it is absent. Raises HttpError."""
-        values = self.query.get(name, ())
-        if len(values) > 1:
-            raise bad_request(f"{name} is given {len(values)} times; specify it once")
-        return values[0] if values else ""
+        return single_value(self.query, name)
 
     def limit(self, maximum: int) -> int:
         """The maximum number of items. Raises HttpError."""
@@ -135,6 +137,54 @@ async def _pods(view: StatusView, request: QueryRequest) -> PodsResponse:
         remaining=page.remaining,
         continue_=page.next,
     )
+
+
+class PodPage(msgspec.Struct, frozen=True):
+    """One page of the pod list."""
+
+    pods: tuple[PodSummary, ...]
+    remaining: int
+    next: str
+    """Token of the next page; empty: this is the last one."""
+
+
+def paginate_pods(
+    pods: Iterable[PodSummary], filter_: PodFilter, now: Time, *, limit: int, after: str = ""
+) -> PodPage:
+    """The page after the token `after`. Raises HttpError for an invalid token.
+
+    A pod that is created or deleted between two pages may be missing; none is listed twice, and
+    none that exists throughout is missing.
+    """
+    begin = _decode_token(after) if after else None
+    matches = sorted(
+        (
+            pod
+            for pod in pods
+            if filter_.matches(pod, now) and (not begin or _position(pod) > begin)
+        ),
+        key=_position,
+    )
+    page = tuple(matches[:limit])
+    remaining = len(matches) - len(page)
+    return PodPage(page, remaining, _encode_token(page[-1]) if remaining else "")
+
+
+def _position(pod: PodSummary) -> PodPosition:
+    return pod.namespace, pod.name, pod.uid
+
+
+def _encode_token(pod: PodSummary) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(_position(pod))).decode()
+
+
+def _decode_token(text: str) -> PodPosition:
+    try:
+        return _POSITION_DECODER.decode(base64.urlsafe_b64decode(text.encode()))
+    except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
+        raise bad_request(
+            "continue is not a token of a previous response; leave it out to start over"
+        ) from error
 
 
 async def _pod(view: StatusView, request: QueryRequest) -> PodResponse:

@@ -234,22 +234,13 @@ def pod_view(pod: PodSummary, now: Time) -> PodView:
 
 def transition_view(entry: HistoryEntry) -> TransitionView:
     """A history entry as it travels, with its time in milliseconds."""
-    transition = entry.transition
     return TransitionView(
         id=entry.id,
         at=rfc3339_millis(entry.at),
         uid=entry.uid,
         namespace=entry.namespace,
         name=entry.name,
-        kind=transition.kind,
-        subject=transition.subject,
-        before=transition.before,
-        after=transition.after,
-        state_before=transition.state_before,
-        state_after=transition.state_after,
-        duration_seconds=transition.duration_seconds,
-        reason=transition.reason,
-        message=transition.message,
+        **structs.asdict(entry.transition),
     )
 
 
@@ -261,17 +252,7 @@ def parse_transition(view: TransitionView) -> HistoryEntry:
         uid=view.uid,
         namespace=view.namespace,
         name=view.name,
-        transition=Transition(
-            kind=view.kind,
-            subject=view.subject,
-            before=view.before,
-            after=view.after,
-            state_before=view.state_before,
-            state_after=view.state_after,
-            duration_seconds=view.duration_seconds,
-            reason=view.reason,
-            message=view.message,
-        ),
+        transition=Transition(**{it: getattr(view, it) for it in Transition.__struct_fields__}),
     )
 
 

@@ -7,24 +7,19 @@ after a newer one.
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from enum import Enum
 
 import msgspec
 
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.snapshot_cache import ChangedPods, SnapshotCache
+from podstatus.observe.snapshot_cache import ChangedPods, PodTombstone, SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
+from podstatus.web.v1.filters import PodFilter
+from podstatus.web.v1.wire import DeletedEvent, ResetEvent, SyncedEvent, pod_view
 from podstatus.web.watch.request import ResumePoint, WatchRequest
-from podstatus.web.watch.selection import PodSelection, WatchAction
-from podstatus.web.watch.sse import (
-    HEARTBEAT,
-    deleted_body,
-    id_event,
-    pod_body,
-    reset_body,
-    synced_body,
-    with_id,
-)
+from podstatus.web.watch.sse import HEARTBEAT, encode_event, id_event, with_id
 
 _CHUNK_BYTES = 32 * 2**10
 """Approximate size of one write."""
@@ -38,6 +33,48 @@ class WatchTiming(msgspec.Struct, frozen=True, kw_only=True):
     """How long to collect changes that are sent together."""
     heartbeat_seconds: float = 15.0
     """Time without an event after which a comment is sent."""
+
+
+class WatchAction(Enum):
+    """The event to send to a client."""
+
+    POD = "pod"
+    DELETED = "deleted"
+    NOTHING = "nothing"
+
+
+class PodSelection:
+    """Tracks which pods a client has, where the filter alone does not tell.
+
+    A pod that stops matching is reported as deleted if the client may have it: it was sent on this
+    connection, or perhaps on an earlier one that this one resumes.
+    """
+
+    def __init__(self, filter_: PodFilter, *, resumed: bool) -> None:
+        self._filter = filter_
+        self._resumed = resumed
+        self._can_change = filter_ != PodFilter(namespace=filter_.namespace)
+        """Whether a pod can start or stop matching."""
+        self._client_has: dict[PodUID, bool] = {}
+        """By pod; empty if the filter cannot change its result."""
+
+    def on_pod(self, pod: PodSummary, now: Time) -> WatchAction:
+        """The event for a pod in a new state."""
+        if self._filter.namespace not in ("", pod.namespace):
+            return WatchAction.NOTHING
+        if not self._can_change:
+            return WatchAction.POD
+        has = self._client_has.get(pod.uid, self._resumed)
+        matches = self._client_has[pod.uid] = self._filter.matches(pod, now)
+        if matches:
+            return WatchAction.POD
+        return WatchAction.DELETED if has else WatchAction.NOTHING
+
+    def on_deleted(self, deleted: PodTombstone) -> WatchAction:
+        if self._filter.namespace not in ("", deleted.namespace):
+            return WatchAction.NOTHING
+        has = not self._can_change or self._client_has.pop(deleted.uid, self._resumed)
+        return WatchAction.DELETED if has else WatchAction.NOTHING
 
 
 class PodEventCache:
@@ -58,7 +95,8 @@ class PodEventCache:
         self._expire()
         body = self._new.get(revision) or self._old.get(revision)
         if body is None:
-            body = self._new[revision] = pod_body(pod, Time.from_unix_nanos(self._clock.now()))
+            now = Time.from_unix_nanos(self._clock.now())
+            body = self._new[revision] = encode_event(pod_view(pod, now))
         return body
 
     def clear(self) -> None:
@@ -105,12 +143,12 @@ class PodStream:
             if changed.reset:
                 self._selection = PodSelection(self._request.filter, resumed=False)
             if changed.reset and is_reconnect:
-                yield self._event(reset_body(self._reset_reason(after)))
+                yield self._event(encode_event(ResetEvent(reason=_reset_reason(after))))
             for chunk in self._changes(changed):
                 yield chunk
             after = self._revision = changed.revision
             if is_first or changed.reset:
-                yield self._event(synced_body(resumed=not changed.reset))
+                yield self._event(encode_event(SyncedEvent(resumed=not changed.reset)))
             is_reconnect, is_first = True, False
             while not await self._wait_for_changes(after):
                 yield self._heartbeat()
@@ -121,11 +159,6 @@ class PodStream:
             return None
         self._revision = after.revision
         return after.revision
-
-    def _reset_reason(self, after: int | None) -> str:
-        if after is None:
-            return "the server was restarted since the given id"
-        return "the given id is too old: not all deletions since are known"
 
     async def _wait_for_changes(self, after: int) -> bool:
         """Wait for a change, then collect others for `batch_seconds`; False for a heartbeat."""
@@ -160,7 +193,7 @@ class PodStream:
         """
         for _, deleted in changed.deleted:
             if self._selection.on_deleted(deleted) is WatchAction.DELETED:
-                yield deleted_body(deleted.uid, deleted.namespace, deleted.name)
+                yield _deleted_event(deleted)
         now = Time.from_unix_nanos(self._clock.now())
         for uid in changed.pods:
             entry = self._cache.find(uid)
@@ -173,7 +206,7 @@ class PodStream:
                 case WatchAction.POD:
                     yield self._event_cache.get(revision, pod)
                 case WatchAction.DELETED:
-                    yield deleted_body(pod.uid, pod.namespace, pod.name)
+                    yield _deleted_event(pod)
 
     def _event(self, body: bytes) -> bytes:
         self._sent_revision = self._revision
@@ -185,3 +218,13 @@ class PodStream:
             return HEARTBEAT
         self._sent_revision = self._revision
         return HEARTBEAT + id_event(ResumePoint(self._cache.epoch, self._revision))
+
+
+def _reset_reason(after: int | None) -> str:
+    if after is None:
+        return "the server was restarted since the given id"
+    return "the given id is too old: not all deletions since are known"
+
+
+def _deleted_event(pod: PodSummary | PodTombstone) -> bytes:
+    return encode_event(DeletedEvent(uid=pod.uid, namespace=pod.namespace, name=pod.name))

@@ -19,12 +19,12 @@ from podstatus.base.net.sockets import enable_keepalive, transport_socket
 from podstatus.observe.history.sqlite_store import HistoryError
 from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
 from podstatus.observe.ports import StatusView
-from podstatus.web.errors import SECURITY_HEADERS, HttpError, too_long, unavailable
-from podstatus.web.query_parameters import read_query
-from podstatus.web.v1.handlers import MAX_QUERY_BYTES
+from podstatus.web.errors import SECURITY_HEADERS, HttpError, unavailable
+from podstatus.web.v1.filters import read_bounded_query
+from podstatus.web.v1.wire import ClosingEvent
 from podstatus.web.watch.pod_stream import PodEventCache, PodStream, WatchTiming
 from podstatus.web.watch.request import WatchRequest, parse_watch_request
-from podstatus.web.watch.sse import RETRY, closing_event, count_events
+from podstatus.web.watch.sse import RETRY, count_events, encode_event
 from podstatus.web.watch.transition_stream import TransitionPages, TransitionStream
 
 logger = logging.getLogger(__name__)
@@ -92,12 +92,8 @@ class WatchService:
 
         `user` is empty for an anonymous client.
         """
-        raw = request.rel_url.raw_query_string
-        if len(raw) > MAX_QUERY_BYTES:
-            raise too_long(
-                f"the query is longer than {MAX_QUERY_BYTES} bytes; use fewer parameters"
-            )
-        selection = parse_watch_request(read_query(raw), request.headers.get("Last-Event-ID", ""))
+        query = read_bounded_query(request.rel_url.raw_query_string)
+        selection = parse_watch_request(query, request.headers.get("Last-Event-ID", ""))
         with self._register(user):
             async with aclosing(self._chunks(selection)) as chunks:
                 first = await _first_chunk(chunks)
@@ -180,7 +176,7 @@ class WatchService:
         loop.call_later(self._limits.linger_seconds, transport.abort)
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await response.write(closing_event(reason))
+                await response.write(encode_event(ClosingEvent(reason=reason)))
                 await response.write_eof()
                 return
         # Closes once the buffered data has been read.

@@ -8,20 +8,15 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
+import msgspec
+
 from podstatus.base.clock import Clock
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.ports import StatusView
+from podstatus.web.v1.wire import GapEvent, ResetEvent, SyncedEvent, transition_view
 from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
-from podstatus.web.watch.sse import (
-    HEARTBEAT,
-    gap_body,
-    id_event,
-    reset_body,
-    synced_body,
-    transition_body,
-    with_id,
-)
+from podstatus.web.watch.sse import HEARTBEAT, encode_event, id_event, with_id
 
 PAGE_SIZE = 200
 """Entries; about 64 KB."""
@@ -75,7 +70,7 @@ class TransitionStream:
         resumed = await self._resume()
         if not resumed and self._request.after is not None:
             reason = "the given id is not in this history, which was started again"
-            yield self._event(reset_body(reason))
+            yield self._event(ResetEvent(reason=reason))
         is_first = True
         while True:
             written = self._pages.written_count
@@ -86,7 +81,7 @@ class TransitionStream:
             if len(entries) == PAGE_SIZE:
                 continue
             if is_first:
-                yield self._event(synced_body(resumed=resumed))
+                yield self._event(SyncedEvent(resumed=resumed))
                 is_first = False
             while not await self._wait_for_entries(written):
                 yield self._heartbeat()
@@ -116,13 +111,13 @@ class TransitionStream:
             before, self._last_id = self._last_id, entry.id
             # A client that starts with the oldest entry has no gap.
             if before and entry.id > before + 1:
-                yield self._event(gap_body(before, entry.id))
+                yield self._event(GapEvent(after=before, before=entry.id))
             if namespace in ("", entry.namespace):
-                yield self._event(transition_body(entry))
+                yield self._event(transition_view(entry))
 
-    def _event(self, body: bytes) -> bytes:
+    def _event(self, event: msgspec.Struct) -> bytes:
         self._sent_id = self._last_id
-        return with_id(ResumePoint(TRANSITIONS_EPOCH, self._last_id), body)
+        return with_id(ResumePoint(TRANSITIONS_EPOCH, self._last_id), encode_event(event))
 
     def _heartbeat(self) -> bytes:
         if self._sent_id == self._last_id:

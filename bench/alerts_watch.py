@@ -67,8 +67,14 @@ class StaticStatusView:
         """Return the state of a reachable API server."""
         return Freshness()
 
-    def history(self) -> HistoryCounts:
-        """Return the counts of an empty history."""
+    @property
+    def history(self) -> "StaticStatusView":
+        """The view itself, as an empty history."""
+        return self
+
+    @property
+    def counts(self) -> HistoryCounts:
+        """The counts of an empty history."""
         return HistoryCounts()
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:

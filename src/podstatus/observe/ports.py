@@ -90,12 +90,30 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Minimum difference of the local clock and the API server's; None: unknown."""
 
 
+class HistoryView(Protocol):
+    """Read access to the history. Only `timeline` and `transitions` wait."""
+
+    @property
+    def counts(self) -> HistoryCounts:
+        """The counters of the history."""
+
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
+        """Return the history of all pods of this name. Raises HistoryError."""
+
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
+        """Return the history of all pods after an ID. Raises HistoryError."""
+
+
 class StatusView(Protocol):
-    """Read access to the observed state. Only `timeline` and `transitions` wait."""
+    """Read access to the observed state, without waiting."""
 
     @property
     def snapshot_cache(self) -> "SnapshotCache":
         """The current state of all pods."""
+
+    @property
+    def history(self) -> HistoryView:
+        """Every transition of every pod."""
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         """Return the agent's own node, or those of the cluster."""
@@ -105,15 +123,6 @@ class StatusView(Protocol):
 
     def freshness(self) -> Freshness:
         """Return how old the data may be."""
-
-    def history(self) -> HistoryCounts:
-        """Return the counters of the history."""
-
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """Return the history of all pods of this name. Raises HistoryError."""
-
-    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """Return the history of all pods after an ID. Raises HistoryError."""
 
 
 @runtime_checkable

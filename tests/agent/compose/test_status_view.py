@@ -100,10 +100,10 @@ def test_what_happened_is_read_while_all_common_threads_wait(
             waiting = [loop.run_in_executor(None, disk.wait) for _ in range(40)]
             try:
                 async with asyncio.timeout(60):
-                    await until(lambda: known.history().written > 0)
-                    while not await known.timeline("default", "web"):
+                    await until(lambda: known.history.counts.written > 0)
+                    while not await known.history.timeline("default", "web"):
                         await SystemClock().wait(0.02)
-                    assert await known.transitions(0, limit=10)
+                    assert await known.history.transitions(0, limit=10)
             finally:
                 disk.set()
             await asyncio.wait(waiting)
@@ -156,8 +156,8 @@ async def test_the_timeline_has_transitions_and_events_in_order(
         await until(lambda: is_ready(known, "web"))
         await ask(server, "DELETE", f"{PODS}/web")
         await until(lambda: find(known, "web") is None)
-        await until(lambda: known.history().waiting == 0)
-        moments = await known.timeline("default", "web")
+        await until(lambda: known.history.counts.waiting == 0)
+        moments = await known.history.timeline("default", "web")
         kinds = [(m.transition.kind, m.transition.after_text) for m in moments]
         assert kinds[0] == ("seen", "")
         assert kinds.index(("phase", "Running")) < kinds.index(("deletion", "30 s"))
@@ -165,8 +165,8 @@ async def test_the_timeline_has_transitions_and_events_in_order(
         assert {"Started", "Killing"} <= {event.reason for event in events}
         assert {event.subject for event in events if event.reason == "Started"} == {"c"}
         assert [m.at for m in moments] == sorted(m.at for m in moments)
-        assert known.history().by_kind["phase"] >= 2
-        assert len(await known.transitions(moments[0].id, limit=3)) == 3
+        assert known.history.counts.by_kind["phase"] >= 2
+        assert len(await known.history.transitions(moments[0].id, limit=3)) == 3
     assert oct((tmp_path / "root" / "history.db").stat().st_mode)[-3:] == "600"
 
 
@@ -181,9 +181,9 @@ async def test_a_node_runs_on_without_a_history_that_cannot_be_used(
     async with a_node(tmp_path, server) as known:
         await ask(server, "POST", PODS, a_pod("web"))
         await until(lambda: is_ready(known, "web"))
-        assert "not a database" in known.history().problem
+        assert "not a database" in known.history.counts.problem
         with pytest.raises(HistoryError, match="move it away"):
-            await known.timeline("default", "web")
+            await known.history.timeline("default", "web")
         await until(
             lambda: "HistoryNotKept" in {e["reason"] for e in server.list_objects("events")}
         )
@@ -197,5 +197,5 @@ async def test_no_history_is_kept_if_none_is_wanted(
         await ask(server, "POST", PODS, a_pod("web"))
         await until(lambda: is_ready(known, "web"))
         with pytest.raises(HistoryError, match="--no-history"):
-            await known.timeline("default", "web")
+            await known.history.timeline("default", "web")
     assert not (tmp_path / "root" / "history.db").exists()

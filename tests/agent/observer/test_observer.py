@@ -83,8 +83,8 @@ def delete(server: ApiServerThread, number: int) -> None:
 
 async def kinds(observer: ClusterObserver, number: int) -> list[str]:
     """What was noted of a pod, once nothing waits to be."""
-    await until(lambda: not observer.status_view.history().waiting)
-    moments = await observer.status_view.timeline("default", name_of(number))
+    await until(lambda: not observer.status_view.history.counts.waiting)
+    moments = await observer.status_view.history.timeline("default", name_of(number))
     return [moment.transition.kind for moment in moments]
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from podstatus.agent.compose.history import HistoryFile
-from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
+from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
 from podstatus.agent.observer.settings import load_observe_settings
-from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import DeniedError

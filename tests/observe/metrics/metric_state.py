@@ -1,6 +1,5 @@
 """A node with pods, as a source of metrics."""
 
-import asyncio
 from collections.abc import Mapping
 
 from msgspec import structs
@@ -20,7 +19,6 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
-from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
 from podstatus.observe.metrics.podstatus_collector import AgentMetricsSource
 from podstatus.observe.metrics.resource_collector import ResourceMetricsSource
@@ -39,6 +37,7 @@ from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 from tests.support.probed_pods import a_probe, probed_pod, shown
+from tests.support.web.fake_status_view import FakeStatusView
 
 AT = 1_700_000_000_500_000_000
 STATIC = {"kubernetes.io/config.source": "file"}
@@ -155,21 +154,14 @@ class Watched:
         """The API server is unreachable."""
         return Freshness(server_reachable=False, server_age_seconds=30.0, runtime_age_seconds=0.5)
 
-    def history(self) -> HistoryCounts:
+    @property
+    def history(self) -> FakeStatusView:
         """Some of each counter."""
-        return HistoryCounts(
+        view = FakeStatusView()
+        view.counts = HistoryCounts(
             written=7, overflowed=2, lost_events=1, waiting=5, by_kind={"phase": 4, "event": 3}
         )
-
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """Not used."""
-        await asyncio.sleep(0)
-        return []
-
-    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """Not used."""
-        await asyncio.sleep(0)
-        return []
+        return view
 
 
 def _life(pod: Pod) -> PodLifecycle:

@@ -57,8 +57,9 @@ class FakeStatusView:
     def freshness(self) -> Freshness:
         return self.age
 
-    def history(self) -> HistoryCounts:
-        return self.counts
+    @property
+    def history(self) -> "FakeStatusView":
+        return self
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         self._check()

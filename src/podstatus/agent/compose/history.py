@@ -17,7 +17,7 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.agent_downtime import AgentDowntime, last_alive
 from podstatus.observe.history.async_reader import AsyncHistoryReader
-from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.history.writer import HistoryWriter, Retention
 from podstatus.observe.ports import HistoryCounts
@@ -33,12 +33,13 @@ HISTORY_FILE = "history.db"
 WriterT = TypeVar("WriterT", bound=HistoryWriter[Any])
 
 
-class HistoryFile(Generic[WriterT]):
-    """The history database and its writer, if it is enabled and usable."""
+class HistoryFile(AsyncHistoryReader, Generic[WriterT]):
+    """The history database, for reading, and its writer, if it is enabled and usable."""
 
     def __init__(
         self, settings: AgentSettings, root: Path, build_writer: Callable[[History], WriterT]
     ) -> None:
+        super().__init__(self.require_path)
         self.path = root / HISTORY_FILE
         self.problem = ""
         """Why the history is enabled but not usable; empty if it is usable or disabled."""
@@ -46,7 +47,6 @@ class HistoryFile(Generic[WriterT]):
         """The database for writing; None if disabled or not usable."""
         self.writer: WriterT | None = None
         """None if there is no `store`."""
-        self._reader = AsyncHistoryReader(self.require_path)
         if settings.history:
             self._open_store(build_writer)
 
@@ -74,20 +74,9 @@ class HistoryFile(Generic[WriterT]):
             raise HistoryError(self.problem or "history is disabled (--no-history)")
         return self.path
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """Return the entries of all pods with this name. Raises HistoryError."""
-        return await self._reader.timeline(namespace, name, after=after)
-
-    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """Return at most `limit` entries of all pods with an id above `after`.
-
-        Raises HistoryError.
-        """
-        return await self._reader.transitions(after, limit=limit)
-
     def close(self) -> None:
         """Close the reader thread and the database; the writer must have stopped."""
-        self._reader.close()
+        super().close()
         if self.store is not None:
             try:
                 self.store.close()

@@ -9,14 +9,7 @@ from podstatus.agent.compose.pod_services import PodServices
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.ports import (
-    Freshness,
-    HistoryCounts,
-    NodeSummary,
-    PodSyncProgress,
-    SyncState,
-)
+from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
 
@@ -35,7 +28,7 @@ class NodeStatusView:
         self._node_cache = dependencies.node_cache
         self._pleg = dependencies.pleg
         self._server_health = dependencies.server_health
-        self._history = dependencies.history
+        self.history = dependencies.history
         self._clock = dependencies.clock
         self._requested: tuple[list[PodSpec], Mapping[str, str]] = ([], {})
 
@@ -106,15 +99,3 @@ class NodeStatusView:
             runtime_age_seconds=self._pleg.age_seconds,
             clock_skew_seconds=self._server_health.clock_skew_seconds,
         )
-
-    def history(self) -> HistoryCounts:
-        """Return the counts of history entries."""
-        return self._history.counts
-
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """Return the history of all pods with this name. Raises HistoryError."""
-        return await self._history.timeline(namespace, name, after=after)
-
-    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """Return history entries of all pods with an id above `after`. Raises HistoryError."""
-        return await self._history.transitions(after, limit=limit)

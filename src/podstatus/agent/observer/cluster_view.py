@@ -1,19 +1,24 @@
-"""Follow the pods, nodes and leases of a cluster: snapshot cache, node loads, history."""
+"""Follow the pods, nodes and leases of a cluster, and the StatusView of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
+from msgspec import structs
 
+from podstatus.agent.compose.history import HistoryFile
 from podstatus.base.clock import Clock
 from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import LEASES, NODES, PODS
+from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.ports import Freshness, NodeSummary
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.cluster import (
     ClusterNode,
@@ -149,7 +154,7 @@ class ClusterView:
         entry = self.cache.find(digest.summary.uid)
         if entry is None or entry[1] != digest.summary:
             return digest
-        return msgspec.structs.replace(digest, summary=entry[1])
+        return structs.replace(digest, summary=entry[1])
 
     def _pod_changed(self, change: ObjectChange[ClusterPod]) -> None:
         match change:
@@ -167,3 +172,48 @@ class ClusterView:
 
 def _ignore(_: object) -> None:
     """Node changes need no callback: readers query the reflector."""
+
+
+class ClusterStatusView:
+    """Implements `StatusView` for a cluster observer."""
+
+    def __init__(
+        self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile[Any]
+    ) -> None:
+        self._view = view
+        self._server_health = server_health
+        self.history = history
+
+    @property
+    def snapshot_cache(self) -> SnapshotCache:
+        """All observed pods of the cluster."""
+        return self._view.cache
+
+    def nodes(self) -> Mapping[str, NodeSummary]:
+        """Return the nodes of the cluster, with the requests of the observed pods."""
+        return {node.metadata.name: self._node_summary(node) for node in self._view.nodes.objects()}
+
+    def _node_summary(self, node: ClusterNode) -> NodeSummary:
+        name = node.metadata.name
+        load = self._view.loads.get(name)
+        return structs.replace(
+            node.summary,
+            pods=load.pods,
+            requested=load.requested,
+            lease_age_seconds=self._view.lease_age(name),
+        )
+
+    def sync(self) -> None:
+        """Return None: an observer sends no statuses."""
+
+    def freshness(self) -> Freshness:
+        """Return the time since the API server last answered.
+
+        A server that answers but refuses to list pods counts as unreachable.
+        """
+        pods, contact = self._view.pods, self._server_health
+        is_refused = contact.is_reachable and pods.is_failing and pods.has_synced
+        return Freshness(
+            server_reachable=contact.is_reachable and pods.has_synced and not pods.is_failing,
+            server_age_seconds=pods.staleness() if is_refused else contact.age_seconds,
+        )

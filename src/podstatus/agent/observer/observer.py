@@ -14,10 +14,9 @@ from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
-from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
+from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
 from podstatus.agent.observer.history_scope import history_start
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
-from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.agent.settings.export import export_flags
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats

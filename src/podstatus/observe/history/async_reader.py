@@ -17,7 +17,7 @@ class AsyncHistoryReader:
 
     def __init__(self, path: Callable[[], Path]) -> None:
         """`path` returns the path of the history, or raises HistoryError."""
-        self._path = path
+        self._find_path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-history")
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
@@ -36,7 +36,7 @@ class AsyncHistoryReader:
         self, query: Callable[[HistoryReader], list[HistoryEntry]]
     ) -> list[HistoryEntry]:
         def read() -> list[HistoryEntry]:
-            with open_history_reader(self._path()) as history:
+            with open_history_reader(self._find_path()) as history:
                 return query(history)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, read)

@@ -42,7 +42,7 @@ def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | Lazy
     sync = view.sync()
     if sync is not None:
         yield from _sync_samples(sync)
-    yield from _history_samples(view.history())
+    yield from _history_samples(view.history.counts)
 
 
 def agent_metrics(state: AgentMetricsSource) -> Iterator[Samples]:

@@ -211,7 +211,7 @@ async def _pod(view: StatusView, request: QueryRequest) -> PodResponse:
 async def _timeline(view: StatusView, request: QueryRequest) -> TransitionsResponse:
     namespace, name = request.path_parameters["namespace"], request.path_parameters["name"]
     after, limit = request.after, request.limit(MAX_TRANSITIONS)
-    entries = await view.timeline(namespace, name, after=after)
+    entries = await view.history.timeline(namespace, name, after=after)
     if not entries and not after and not _pod_exists(view, namespace, name):
         raise not_found(f"pod {namespace}/{name} is unknown and has no history")
     return _transitions_response(view, entries[:limit], after, more=len(entries) > limit)
@@ -228,7 +228,7 @@ async def _events(view: StatusView, request: QueryRequest) -> TransitionsRespons
     events: list[HistoryEntry] = []
     after = scanned = request.after
     for _ in range(_MAX_SCANNED_ENTRIES // _SCAN_BATCH_SIZE):
-        batch = await view.transitions(scanned, limit=_SCAN_BATCH_SIZE)
+        batch = await view.history.transitions(scanned, limit=_SCAN_BATCH_SIZE)
         for entry in batch:
             scanned = entry.id
             if entry.transition.kind != EVENT or namespace not in ("", entry.namespace):
@@ -246,7 +246,7 @@ def _transitions_response(
 ) -> TransitionsResponse:
     return TransitionsResponse(
         freshness=view.freshness(),
-        history=view.history(),
+        history=view.history.counts,
         transitions=tuple(map(transition_view, entries)),
         after=upto or (entries[-1].id if entries else after),
         more=more,
@@ -277,7 +277,7 @@ async def _status(view: StatusView, request: QueryRequest) -> StatusResponse:
     pods = view.snapshot_cache.pods().values()
     return StatusResponse(
         freshness=view.freshness(),
-        history=view.history(),
+        history=view.history.counts,
         sync=view.sync(),
         pods=len(pods),
         nodes=len(view.nodes()),

@@ -76,7 +76,7 @@ class WatchService:
         self._timing = timing or WatchTiming()
         self._limits = limits or WatchLimits()
         self._event_cache = PodEventCache(clock)
-        self._transition_pages = TransitionPages(view)
+        self._transition_pages = TransitionPages(view.history)
         self._counts = counts or WatchCounts()
         self._stopping = False
         self._tasks: dict[asyncio.Task[object], str] = {}

@@ -12,7 +12,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.ports import StatusView
+from podstatus.observe.ports import HistoryView
 from podstatus.web.v1.wire import GapEvent, ResetEvent, SyncedEvent, transition_view
 from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
@@ -30,15 +30,15 @@ class TransitionPages:
     So watches do not occupy the threads of other readers, nor delay the writer.
     """
 
-    def __init__(self, view: StatusView) -> None:
-        self._view = view
+    def __init__(self, history: HistoryView) -> None:
+        self._history = history
         self._reading = asyncio.Lock()
         self._pages: OrderedDict[tuple[int, int], list[HistoryEntry]] = OrderedDict()
 
     @property
     def written_count(self) -> int:
         """The number of entries written; if it changes, there is more to read."""
-        return self._view.history().written
+        return self._history.counts.written
 
     async def page(self, after: int, written: int) -> list[HistoryEntry]:
         """The entries after an id, when so many had been written. Raises HistoryError."""
@@ -46,7 +46,7 @@ class TransitionPages:
         async with self._reading:
             page = self._pages.get(key)
             if page is None:
-                page = await self._view.transitions(after, limit=PAGE_SIZE)
+                page = await self._history.transitions(after, limit=PAGE_SIZE)
                 self._pages[key] = page
                 if len(self._pages) > _MAX_PAGES:
                     self._pages.popitem(last=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.compose.history import AgentHistory, RecordingCounters, RecordingEvents
+from podstatus.agent.compose.history import AgentHistory, RecordingCounters
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.load import load_settings
 from podstatus.agent.settings.model import AgentSettings
@@ -16,8 +16,8 @@ from podstatus.events import reasons
 from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.observe.history.agent_downtime import last_alive
 from podstatus.observe.history.sqlite_store import HistoryEntry, open_history_reader
+from podstatus.observe.history.status_listener import last_alive
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
@@ -84,7 +84,7 @@ def test_a_foreign_write_is_recorded_for_the_pod_and_its_event_for_the_node(
     recorder = EventRecorder(
         FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.record_event
     )
-    events = RecordingEvents(StatusEvents(recorder, "node"), history)
+    events = StatusEvents(recorder, "node", on_foreign_write=history.record_foreign_write)
     pod = PodReference("default", "web", ApiUID("mirror-uid-web"))
     events.warn(pod, reasons.FOREIGN_STATUS_WRITE, "Condition Ready was set")
     events.warn(pod, reasons.STATUS_REJECTED, "Status was rejected")

@@ -14,8 +14,7 @@ import pytest
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
-from podstatus.agent.observer.history_scope import SCOPE_FILE
-from podstatus.agent.observer.observer import ClusterObserver, build_observer
+from podstatus.agent.observer.observer import SCOPE_FILE, ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod

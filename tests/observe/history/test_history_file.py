@@ -21,7 +21,8 @@ from podstatus.observe.history.sqlite_store import (
     HistoryError,
     open_history_reader,
 )
-from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
+from podstatus.observe.history.status_listener import StatusHistoryWriter
+from podstatus.observe.history.writer import Retention
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,

@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podstatus.observe.history.sqlite_store import History
-from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
+from podstatus.observe.history.status_listener import StatusHistoryWriter
+from podstatus.observe.history.writer import Retention
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
 

@@ -14,7 +14,8 @@ import pytest
 from podstatus import Pod, PodStatus
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
-from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
+from podstatus.observe.history.status_listener import StatusHistoryWriter
+from podstatus.observe.history.writer import Retention
 from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.observe.transitions.tracker import estimate_status_size
 from podstatus.testing.builders import ended, make_pod, make_status

@@ -10,7 +10,8 @@ from pathlib import Path
 from podstatus import PodStatus
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import History
-from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
+from podstatus.observe.history.status_listener import StatusHistoryWriter
+from podstatus.observe.history.writer import Retention
 from podstatus.testing.builders import make_pod
 
 PERIOD = 0.002

@@ -1,19 +1,23 @@
 """Drain the node: for `podstatus drain`, and before the agent stops if the settings ask for it."""
 
 import asyncio
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from podstatus.agent.compose.drain_progress import describe_progress, describe_remaining
-from podstatus.agent.daemon.systemd import is_shutting_down
 from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
+from podstatus.base.programs import find_program
 from podstatus.workers.shutdown.manager import ShutdownManager
 from podstatus.workers.shutdown.plan import total_seconds
 
 _POLL_SECONDS = 0.1
 _REPORT_SECONDS = 1.0
 """Maximum wait for the API server to have the Node as not Ready."""
+_SYSTEMCTL_SECONDS = 1.0
+"""Timeout of systemctl; the agent itself must stop within 5 s."""
+SYSTEMCTL_COMMAND = ("systemctl", "is-system-running")
 
 
 async def drain_node(
@@ -72,3 +76,30 @@ async def drain_before_stop(
         return not left
     finally:
         draining.cancel()
+
+
+async def is_shutting_down(command: tuple[str, ...] = SYSTEMCTL_COMMAND) -> bool:
+    """True if systemd reports the state `stopping`; False without systemd or on an error."""
+    program = find_program(command[0])
+    if program is None:
+        return False
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *command[1:],
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(_SYSTEMCTL_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        return False
+    return output.strip() == b"stopping"

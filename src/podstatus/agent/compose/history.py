@@ -9,16 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.agent_downtime import AgentDowntime, last_alive
 from podstatus.observe.history.async_reader import AsyncHistoryReader
 from podstatus.observe.history.sqlite_store import History, HistoryError
-from podstatus.observe.history.status_listener import StatusHistoryWriter
+from podstatus.observe.history.status_listener import (
+    AgentDowntime,
+    StatusHistoryWriter,
+    last_alive,
+)
 from podstatus.observe.history.writer import HistoryWriter, Retention
 from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
@@ -142,7 +144,10 @@ class AgentHistory(HistoryFile[StatusHistoryWriter]):
             self.writer.add_entry(pod, Transition(kind=SYNC, duration_seconds=seconds))
 
     def record_foreign_write(self, pod: NamedPod, message: str) -> None:
-        """Record that another client wrote a pod status and the agent corrected it."""
+        """Record that another client wrote a pod status and the agent corrected it.
+
+        The event of it is about the node, so the recorder does not add it to the pod's history.
+        """
         self._on_foreign_write(self._translate_uid(pod.uid))
         if self.writer is not None:
             reason = reasons.FOREIGN_STATUS_WRITE
@@ -164,23 +169,6 @@ class RecordingCounters(Counters):
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
         """Record a sync that took long."""
         self._history.record_slow_sync(uid, namespace, name, duration_seconds)
-
-
-class RecordingEvents:
-    """The status manager's events; foreign writes go to the history of the pod, too.
-
-    Their event is about the node, so the recorder does not add them to the pod's history.
-    """
-
-    def __init__(self, events: StatusEvents, history: AgentHistory) -> None:
-        self._events = events
-        self._history = history
-
-    def warn(self, pod: NamedPod, reason: str, message: str) -> None:
-        """Record an event of type Warning."""
-        if reason == reasons.FOREIGN_STATUS_WRITE:
-            self._history.record_foreign_write(pod, message)
-        self._events.warn(pod, reason, message)
 
 
 def _container_name(field_path: str) -> str:

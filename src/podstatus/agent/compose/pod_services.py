@@ -3,7 +3,7 @@
 from functools import partial
 
 from podstatus.agent.compose.dependencies import AgentDependencies, Signal
-from podstatus.agent.compose.history import RecordingCounters, RecordingEvents
+from podstatus.agent.compose.history import RecordingCounters
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.checkpoint.allocation_checkpoint import FileState
@@ -69,7 +69,9 @@ class PodServices:
             self.pod_registry,
             startup_latency=self.startup_latency,
             observer=self.counters,
-            events=RecordingEvents(StatusEvents(recorder, settings.node_name), history),
+            events=StatusEvents(
+                recorder, settings.node_name, on_foreign_write=history.record_foreign_write
+            ),
             outbox=FileOutbox(root.folder("outbox"), OutboxEntry),
             state=state,
             clock=clock,

@@ -4,6 +4,8 @@ A foreign status write is an event about the node, not the pod, since the record
 no event for such a pod (docs/decisions/0028-foreign-writers.md).
 """
 
+from collections.abc import Callable
+
 from podstatus.events import reasons
 from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
@@ -13,13 +15,23 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 class StatusEvents:
     """Records the events of the status manager."""
 
-    def __init__(self, recorder: EventRecorder, node: str) -> None:
+    def __init__(
+        self,
+        recorder: EventRecorder,
+        node: str,
+        *,
+        on_foreign_write: Callable[[NamedPod, str], None] | None = None,
+    ) -> None:
+        """`on_foreign_write` is called with the pod and the message of a foreign status write."""
         self._recorder = recorder
         self._node = node
+        self._on_foreign_write = on_foreign_write
 
     def warn(self, pod: NamedPod, reason: str, message: str) -> None:
         """Record an event of type Warning."""
         if reason == reasons.FOREIGN_STATUS_WRITE:
+            if self._on_foreign_write is not None:
+                self._on_foreign_write(pod, message)
             message = f"Pod {pod.namespace}/{pod.name}: {message}"
             self._recorder.warn(node_reference(self._node), reason, message)
             return

@@ -8,17 +8,20 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 
+import msgspec
+
 from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile, history_retention
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.endpoints_file import RootDirError
+from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
-from podstatus.agent.observer.history_scope import history_start
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.settings.export import export_flags
 from podstatus.base.clock import Clock
+from podstatus.base.msgspec_json import decode_json
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
@@ -60,6 +63,8 @@ _FIRST_LIST_SECONDS = 30.0
 """A list of 5,000 pods takes 2 to 3 s. Until then responses say that the data is incomplete."""
 _RETRY_SECONDS = 1.0
 _HISTORY_POLL_SECONDS = 0.5
+SCOPE_FILE = "observed.json"
+"""File in the root directory with the cluster and scope that the history belongs to."""
 HEAP_TRIMMED = "returned the memory of the initial list to the operating system"
 
 
@@ -248,3 +253,32 @@ class ClusterObserver:
 def build_observer(context: AgentContext, scope: ObserverScope) -> ClusterObserver:
     """Build the observer without starting it. Raises AgentError."""
     return ClusterObserver(context, scope, SystemClock())
+
+
+class _HistoryScope(msgspec.Struct, frozen=True):
+    server: str
+    observed: ObserverScope
+    after: int
+    """Entries up to this id belong to another cluster or scope."""
+
+
+def history_start(root: RootDir, server: str, scope: ObserverScope, *, newest: int) -> int:
+    """Return the id after which the history belongs to this server and scope.
+
+    If it belonged to another one, that is `newest`, the id of the last entry, which is then
+    recorded. Raises RootDirError.
+    """
+    recorded = _decode(root.read(SCOPE_FILE))
+    is_same = recorded is not None and (recorded.server, recorded.observed) == (server, scope)
+    # An id above `newest` belongs to a history file that has been replaced since.
+    if recorded is not None and is_same and recorded.after <= newest:
+        return recorded.after
+    root.write(SCOPE_FILE, msgspec.json.encode(_HistoryScope(server, scope, newest)))
+    return newest
+
+
+def _decode(content: bytes | None) -> _HistoryScope | None:
+    try:
+        return None if content is None else decode_json(content, _HistoryScope)
+    except msgspec.DecodeError:
+        return None

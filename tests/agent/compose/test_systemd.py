@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.systemd import is_shutting_down
+from podstatus.agent.compose.drain import is_shutting_down
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
-from podstatus.alerts.evaluator.evaluator_thread import EvaluatorThread
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator, EvaluatorThread
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.system_clock import SystemClock

@@ -1,13 +1,13 @@
-"""A group has the same results as its rules one by one."""
+"""Rules in groups have the same results as one by one."""
 
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.cel.compile_rule import compile_rule
-from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
-from podstatus.alerts.evaluator.ports import RuleFailed
+from podstatus.alerts.cel.compile_rule import compile_checked
+from podstatus.alerts.cel.evaluate import RuleEvaluation
+from podstatus.alerts.evaluator.ports import RuleHolds, RuleResults, SubjectFacts
 from podstatus.alerts.model import Rule
 from tests.support.alert_rules import ENVIRONMENTS, pod_like
 
@@ -17,17 +17,20 @@ EXPRESSIONS = (
     '"n" in pod.labels && int(pod.labels.n) > 0',
     "pod.ready ? false : pod.static",
 )
-POD = ENVIRONMENTS.local("pod")
-RULES = [
-    compile_rule(Rule(name=f"R{number}", expression=text), ENVIRONMENTS)
-    for number, text in enumerate(EXPRESSIONS)
-]
-GROUP = RuleGroup(RULES, POD)
 
 
-def asked_one_by_one(facts: Any) -> dict[str, bool | RuleFailed]:
-    found = {r.rule.name: r.condition.holds(facts) for r in RULES if r.condition is not None}
-    return {name: it for name, it in found.items() if it is not False}
+def evaluation(*expressions: str, isolated: bool = False) -> RuleEvaluation:
+    rules = [Rule(name=f"R{number}", expression=it) for number, it in enumerate(expressions)]
+    compiled = [compile_checked(rule, ENVIRONMENTS) for rule in rules]
+    return RuleEvaluation(compiled, ENVIRONMENTS, isolated=isolated)
+
+
+def results(rules: RuleEvaluation, **facts: Any) -> RuleResults:
+    (found,) = rules.evaluate([SubjectFacts("pod", pod_like(**facts))]).results
+    return found
+
+
+GROUPED, ONE_BY_ONE = evaluation(*EXPRESSIONS), evaluation(*EXPRESSIONS, isolated=True)
 
 
 @given(
@@ -40,25 +43,10 @@ def asked_one_by_one(facts: Any) -> dict[str, bool | RuleFailed]:
     })
 )  # fmt: skip
 def test_together_they_say_the_same(known: dict[str, Any]) -> None:
-    facts = POD.activation(pod_like(**known))
-    results = {name: it for name, it in GROUP.evaluate(facts) if it is not False}
-    assert results == asked_one_by_one(facts)
-
-
-def test_where_none_holds_none_is_asked_by_itself() -> None:
-    assert GROUP.evaluate(POD.activation(pod_like(ready=True))) == []
+    assert results(GROUPED, **known) == results(ONE_BY_ONE, **known)
 
 
 def test_rules_that_do_not_fit_into_one_expression_are_asked_all_the_same() -> None:
     long = 'pod.name == "' + "x" * 3_000 + '"'
-    rules = [
-        compile_rule(Rule(name=f"R{n}", expression=f"{long} || pod.ready"), ENVIRONMENTS)
-        for n in range(20)
-    ]
-    groups = group_rules(rules, POD, on_start=lambda _: None)
-    answers = [it for group in groups for it in group.evaluate(_ready())]
-    assert answers == [(f"R{n}", True) for n in range(20)]
-
-
-def _ready() -> Any:
-    return POD.activation(pod_like(ready=True))
+    rules = evaluation(*[f"{long} || pod.ready"] * 20)
+    assert results(rules, ready=True) == {f"R{n}": RuleHolds() for n in range(20)}

@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.alerts.cel.compile_expression import Environment
-from podstatus.alerts.cel.template import compile_template
+from podstatus.alerts.cel.compile_rule import compile_template
 from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.alerts.rules.static_checks import CompileError
 from tests.support.alert_rules import pod_like

@@ -15,8 +15,7 @@ from aiohttp import web
 
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.http_post import HttpPostClient, retry_after
-from podstatus.alerts.notifiers.messages.webhook_message import MAX_BODY_BYTES
-from podstatus.alerts.notifiers.messages.webhook_signature import webhook_headers
+from podstatus.alerts.notifiers.messages.webhook_message import MAX_BODY_BYTES, webhook_headers
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.alerts.rules.action_kinds import ACTIONS

@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.rules.literals import unknown_literals
+from podstatus.alerts.rules.static_checks import unknown_literals
 from tests.support.alert_rules import load
 
 EXISTS = "pod.containers.exists(c, %s)"

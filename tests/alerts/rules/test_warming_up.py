@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.rules.fact_variables import FACTS
-from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS, warming_up_node_facts
+from podstatus.alerts.rules.fact_variables import FACTS, POD_WINDOW_FACTS, warming_up_node_facts
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 
 SECOND = 1_000_000_000

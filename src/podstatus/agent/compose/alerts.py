@@ -21,7 +21,7 @@ from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartC
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.evaluator_thread import EvaluatorThread
+from podstatus.alerts.evaluator.budgeted_evaluator import EvaluatorThread
 from podstatus.alerts.model import Action, Alert, RuleSet
 from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.event import EventNotifier, SubjectEventRecorder

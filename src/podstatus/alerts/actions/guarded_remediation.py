@@ -7,7 +7,8 @@ reverted if it can be, even if the rule file no longer allows it.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
@@ -15,6 +16,7 @@ from podstatus.alerts.ports import ActionError, Remediation, RetryableError
 from podstatus.base.clock import Clock
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
+from podstatus.kube.api_errors import ApiError, DeniedError, RejectedError
 
 _MINUTE = 60 * 1_000_000_000
 SUBJECT_RATE_LIMIT = TokenBucket(burst=1, interval_ns=10 * _MINUTE)
@@ -125,3 +127,16 @@ class GuardedRemediation:
 def _subject_name(subject: Subject) -> _SubjectName:
     """The same for a re-created pod: a limit that a deletion resets would be no limit."""
     return subject.scope, subject.namespace, subject.name
+
+
+@contextmanager
+def map_api_errors() -> Iterator[None]:
+    """Raise ActionError for a denied or rejected request, RetryableError for any other failure."""
+    try:
+        yield
+    except DeniedError as error:
+        raise ActionError(f"the API server denied the request: {error}") from error
+    except RejectedError as error:
+        raise ActionError(f"the API server rejected the request: {error}") from error
+    except ApiError as error:
+        raise RetryableError(str(error)) from error

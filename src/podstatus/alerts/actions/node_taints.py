@@ -15,9 +15,12 @@ from random import random
 
 import msgspec
 
-from podstatus.alerts.actions.api_errors import map_api_errors
 from podstatus.alerts.actions.desired_taints import format_taint
-from podstatus.alerts.actions.guarded_remediation import KIND_RATE_LIMIT, SUBJECT_RATE_LIMIT
+from podstatus.alerts.actions.guarded_remediation import (
+    KIND_RATE_LIMIT,
+    SUBJECT_RATE_LIMIT,
+    map_api_errors,
+)
 from podstatus.alerts.actions.name_prefix import PREFIX
 from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.base.backoff import Backoff

@@ -5,9 +5,9 @@ Each is a `Remediation`; `GuardedRemediation` decides whether it runs.
 
 from collections.abc import Callable
 
-from podstatus.alerts.actions.api_errors import map_api_errors
 from podstatus.alerts.actions.critical_pods import criticality, matches_name
 from podstatus.alerts.actions.desired_taints import desired_taint, format_taint
+from podstatus.alerts.actions.guarded_remediation import map_api_errors
 from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.ports import ActionError, RetryableError

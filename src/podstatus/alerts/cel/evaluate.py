@@ -1,16 +1,17 @@
 """Evaluate compiled rules for some subjects, and meter the CPU time of each.
 
-Rules are evaluated in groups first (rule_groups.py). A slow group is split into its rules; a rule
-that exceeds its budget is disabled. For one thread.
+For most pods no rule holds, and calling CEL costs more than evaluating: twelve rules in one
+expression take 5 µs, one after the other 25. So groups of rules are evaluated as one disjunction
+first; only if that is not false is each rule evaluated by itself. A slow group is split into its
+rules; a rule that exceeds its budget is disabled. For one thread.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from podstatus.alerts.cel.compile_expression import Activation
+from podstatus.alerts.cel.compile_expression import Activation, Environment, Expression
 from podstatus.alerts.cel.compile_rule import CompiledRule, Environments
-from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
 from podstatus.alerts.evaluator.decide.budget import (
     SLOW_GROUP_SECONDS,
     SLOW_GROUP_TIMES,
@@ -27,6 +28,7 @@ from podstatus.alerts.evaluator.ports import (
 )
 from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.fact_variables import FACTS
+from podstatus.alerts.rules.static_checks import CompileError
 
 OUT_OF_MEMORY = "std::bad_alloc"
 """The error of an expression that needs more memory than the process may use."""
@@ -34,6 +36,9 @@ _MAX_ANNOTATIONS = 16 * 1024
 """Characters in all annotations of an alert; one annotation has at most 2,000."""
 _MAX_ROUND_TEXT = 4 * 2**20
 """Characters in all annotations and errors of a round, so that its results fit into a frame."""
+
+_MAX_GROUP_SIZE = 16
+"""Rules in a group. If one holds or fails, every rule of its group is evaluated."""
 
 
 class Meter(Protocol):
@@ -60,6 +65,19 @@ class NoMeter:
 _NO_METER = NoMeter()
 
 
+class RuleGroup:
+    """Some rules of one scope."""
+
+    def __init__(self, rules: Sequence[CompiledRule], environment: Environment) -> None:
+        self.rules = rules
+        self.names = tuple(compiled.rule.name for compiled in rules)
+        self._disjunction = _compile_disjunction(rules, environment)
+
+    def none_holds(self, facts: Activation) -> bool:
+        """True only if no rule of the group holds or fails."""
+        return self._disjunction is not None and self._disjunction.holds(facts) is False
+
+
 class RuleEvaluation:
     """Evaluates all rules of an agent."""
 
@@ -83,9 +101,7 @@ class RuleEvaluation:
         for scope in FACTS:
             own = [it for it in rules if it.rule.scope == scope and it.condition is not None]
             grouped, self._isolated[scope] = ([], own) if isolated else (own, [])
-            self._groups[scope] = group_rules(
-                grouped, environments.local(scope), on_start=meter.start
-            )
+            self._groups[scope] = _group_rules(grouped, environments.local(scope), meter.start)
 
     def disable(self, rules: Iterable[str]) -> None:
         """Stop evaluating these rules: they exceeded their budget."""
@@ -172,3 +188,32 @@ class RuleEvaluation:
         text = text[: self._text_budget]
         self._text_budget -= len(text)
         return text
+
+
+def _group_rules(
+    rules: Sequence[CompiledRule],
+    environment: Environment,
+    on_start: Callable[[Sequence[str]], None],
+) -> list[RuleGroup]:
+    """`on_start` is called with the rule names of a group before it is compiled."""
+    groups = []
+    for start in range(0, len(rules), _MAX_GROUP_SIZE):
+        members = rules[start : start + _MAX_GROUP_SIZE]
+        on_start([compiled.rule.name for compiled in members])
+        groups.append(RuleGroup(members, environment))
+    return groups
+
+
+def _compile_disjunction(
+    rules: Sequence[CompiledRule], environment: Environment
+) -> Expression | None:
+    """Compile `a || b || …`; None if that is too long or too deep for one expression.
+
+    Each rule has lines of its own, since it may end with a comment. In CEL, true hides an error in
+    another operand, but the result is false only if every operand is false.
+    """
+    text = " || ".join(f"(\n{compiled.rule.expression}\n)" for compiled in rules)
+    try:
+        return environment.compile(text)
+    except CompileError:  # too long, or too deep
+        return None

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, DeliveryQueue, receiver_name
 from podstatus.alerts.delivery.decide.retry_schedule import RetrySchedule
 from podstatus.alerts.delivery.persister import AlertPersister
-from podstatus.alerts.delivery.send_attempt import AlertSender
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.ports import (
     ActionError,
@@ -18,10 +17,10 @@ from podstatus.alerts.ports import (
     NotSentError,
     RetryableError,
 )
-from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
+from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS, SEND_TIMEOUT_SECONDS
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
-from podstatus.base.timeouts import wait_event_or_timeout
+from podstatus.base.timeouts import run_with_timeout, wait_event_or_timeout
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +42,9 @@ class Receiver:
         random: Callable[[], float],
     ) -> None:
         self.action = action
-        self._sender = AlertSender(action, notifier, clock=clock)
+        self._notifier = (
+            notifier if isinstance(notifier, BatchAlertNotifier) else _SingleAlertBatch(notifier)
+        )
         self._persister = persister
         self._clock = clock
         self._random = random
@@ -51,7 +52,7 @@ class Receiver:
         self._wakeup = asyncio.Event()
         self._resend_at = self._next_resend()
         """When the firing alerts are sent again."""
-        max_retry = min(_MAX_RETRY_SECONDS, self._sender.resend_seconds)
+        max_retry = min(_MAX_RETRY_SECONDS, self._notifier.resend_seconds)
         self._retry_schedule = RetrySchedule(
             first_seconds=_FIRST_RETRY_SECONDS, max_seconds=max_retry
         )
@@ -63,11 +64,8 @@ class Receiver:
         self._rejected_resends: set[AlertId] = set()
         """Alerts that were accepted first and rejected when they were repeated."""
         self._is_stopping = False
-
-    @property
-    def is_sending(self) -> bool:
+        self.is_sending = False
         """True while a delivery is in flight."""
-        return self._sender.is_sending
 
     @property
     def state(self) -> DeliveryState:
@@ -151,21 +149,21 @@ class Receiver:
         await wait_event_or_timeout(self._wakeup, self._clock, left)
 
     def _is_resend_due(self, now: int) -> bool:
-        is_enabled = math.isfinite(self._sender.resend_seconds) and not self._is_stopping
+        is_enabled = math.isfinite(self._notifier.resend_seconds) and not self._is_stopping
         return is_enabled and now >= self._resend_at
 
     def _next_resend(self) -> float:
-        return self._clock.monotonic() + self._sender.resend_seconds * _SECOND
+        return self._clock.monotonic() + self._notifier.resend_seconds * _SECOND
 
     def _seconds_until_resend(self, now: int) -> float | None:
-        is_needed = math.isfinite(self._sender.resend_seconds) and self.queue.firing()
+        is_needed = math.isfinite(self._notifier.resend_seconds) and self.queue.firing()
         return (self._resend_at - now) / _SECOND if is_needed else None
 
     def _next_batch(self) -> list[Alert]:
         return (
             []
             if self._is_stopping
-            else self.queue.next_batch(self._sender.max_batch, self._blocked)
+            else self.queue.next_batch(self._notifier.max_batch, self._blocked)
         )
 
     async def _send_splitting(
@@ -194,7 +192,7 @@ class Receiver:
         # So that a kill repeats at most the delivery in flight.
         await self._persister.flushed()
         try:
-            await self._sender.send(alerts)
+            await self._send(alerts)
         except Exception as error:
             if _is_temporary(error):
                 self.queue.failed(alerts, first if isinstance(error, NotSentError) else ())
@@ -210,7 +208,7 @@ class Receiver:
 
     async def _resend_all(self) -> None:
         """Send all firing alerts again."""
-        firing, size = self.queue.firing(), self._sender.max_batch
+        firing, size = self.queue.firing(), self._notifier.max_batch
         rejected: set[AlertId] = set()
 
         def reject(alert: Alert, error: ActionError) -> None:
@@ -228,12 +226,24 @@ class Receiver:
 
     async def _resend(self, alerts: Sequence[Alert]) -> None:
         try:
-            await self._sender.send(alerts)
+            await self._send(alerts)
         except Exception as error:
             if _is_temporary(error):
                 # An alert that always fails goes last, so that the others are sent first.
                 self.queue.move_to_back(alerts)
             raise
+
+    async def _send(self, alerts: Sequence[Alert]) -> None:
+        """Send all alerts in one attempt, with a timeout. Raises ActionError."""
+        self.is_sending = True
+        try:
+            await run_with_timeout(
+                SEND_TIMEOUT_SECONDS, self._clock, self._notifier.send_batch(self.action, alerts)
+            )
+        except TimeoutError as error:
+            raise RetryableError(f"not sent within {SEND_TIMEOUT_SECONDS:g} s") from error
+        finally:
+            self.is_sending = False
 
     def _log_rejection(self, alert: Alert, error: ActionError) -> None:
         message = "alert rejected: receiver=%s rule=%s id=%s state=%s error=%s"
@@ -253,3 +263,18 @@ class Receiver:
 def _is_temporary(error: Exception) -> bool:
     """Whether the same alerts are to be sent again, as after a bug in a notifier."""
     return isinstance(error, RetryableError) or not isinstance(error, ActionError)
+
+
+class _SingleAlertBatch:
+    """A notifier for single alerts as a batch notifier without repetition."""
+
+    max_batch = 1
+    resend_seconds = math.inf
+
+    def __init__(self, notifier: AlertNotifier) -> None:
+        self._notifier = notifier
+
+    async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
+        """Send the alerts one after the other."""
+        for alert in alerts:
+            await self._notifier.send(action, alert)

@@ -9,11 +9,13 @@ A rule that exceeds its budget kills the process. The rule is disabled, the proc
 the request repeated. Design: docs/decisions/0043-rule-budgets.md.
 """
 
+import asyncio
 import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
 import msgspec
@@ -258,6 +260,23 @@ class BudgetedEvaluator:
                 "alert evaluator process wrote to stderr: %s", escape_control_chars(output)
             )
         return code
+
+
+class EvaluatorThread:
+    """A `RuleEvaluator` that calls a `BudgetedEvaluator` in a thread. For one event loop."""
+
+    def __init__(self, process: BudgetedEvaluator) -> None:
+        self._process = process
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
+
+    async def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._process.evaluate, requests)
+
+    def close(self) -> None:
+        """Stop the process and the thread, whatever they do."""
+        self._process.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class _RuleAtFaultError(Exception):

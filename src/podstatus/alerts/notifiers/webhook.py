@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.http_post import HttpPostClient, PostRequest
-from podstatus.alerts.notifiers.messages.webhook_message import message_id, webhook_body
-from podstatus.alerts.notifiers.messages.webhook_signature import (
+from podstatus.alerts.notifiers.messages.webhook_message import (
     UnusableSecretError,
+    message_id,
+    webhook_body,
     webhook_headers,
 )
 from podstatus.alerts.notifiers.secret_files import bearer_header, read_secret, read_with_timeout

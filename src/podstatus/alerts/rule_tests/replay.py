@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from podstatus.alerts.model import Alert
 from podstatus.alerts.rule_tests.cases import RuleTestStep
 from podstatus.alerts.rule_tests.run import EngineEvaluation
-from podstatus.alerts.service.pods import PodSubjects
+from podstatus.alerts.service.subjects import PodSubjects
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry

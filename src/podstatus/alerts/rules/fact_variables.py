@@ -3,6 +3,10 @@
 Names are CEL names: `pod.restarts10m`. An unknown fact is -1 or empty, never missing. Before a rule
 is used it is evaluated on two trial inputs: one has every fact, the other no labels, no conditions
 and only zeros.
+
+Facts over a time window are not complete if the agent started recently. Until then they are 0 or
+unknown, which does not show that a problem is over: a restored alert stays active until they are
+complete.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from podstatus.alerts.model import Scope
-from podstatus.alerts.rules.windows import WindowCounts
+from podstatus.alerts.rules.windows import WINDOW_NANOS, WindowCounts
 from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
@@ -281,3 +285,36 @@ def trial_inputs(scope: Scope) -> dict[str, dict[str, Any]]:
 def _trial_input(facts: tuple[Fact, ...], values: dict[str, Any]) -> dict[str, Any]:
     container = {fact.name: values[fact.kind] for fact in CONTAINER_FACTS}
     return {fact.name: values.get(fact.kind, [container]) for fact in facts}
+
+
+POD_WINDOW_FACTS = frozenset(("pod.readyChanges10m", "pod.restarts10m", "pod.foreignWrites10m"))
+"""Incomplete until a pod has been watched for the length of the window."""
+_SERVER_AGE = "sync.serverAgeSeconds"
+_SEND_FACTS = frozenset(fact.name for fact in SYNC_FACTS) - {"sync.serverReachable", _SERVER_AGE}
+_FIRST_SYNC_NANOS = 60 * 1_000_000_000
+"""By then every status has been compared with the API server's copy, and sent."""
+_FRACTIONS = {
+    "cpu": "node.cpuUsedFraction",
+    "memory": "node.memoryUsedFraction",
+    "disk": "node.diskUsedFraction",
+}
+
+
+def warming_up_node_facts(
+    node: NodeSummary, sync: SyncState | None, knowledge: Freshness, watched: int
+) -> frozenset[str]:
+    """Return the incomplete facts of a node that has been watched for `watched` nanoseconds."""
+    warming_up: set[str] = set()
+    # Known as soon as the API server has answered, however long that takes.
+    if node.lease_age_seconds is None:
+        warming_up.add("node.leaseAgeSeconds")
+    if knowledge.clock_skew_seconds is None:
+        warming_up.add("node.clockSkewSeconds")
+    if watched < WINDOW_NANOS:
+        warming_up.add("node.diskFullInSeconds")
+        warming_up.update(name for of, name in _FRACTIONS.items() if of not in node.used_fractions)
+        if not knowledge.server_reachable:
+            warming_up.add(_SERVER_AGE)
+    if sync is not None and watched < (WINDOW_NANOS if sync.unsent else _FIRST_SYNC_NANOS):
+        warming_up |= _SEND_FACTS
+    return frozenset(warming_up)

@@ -4,9 +4,8 @@ import msgspec
 
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleChecker
 from podstatus.alerts.model import Diagnostic, Rule, RuleSet, sort_diagnostics
-from podstatus.alerts.rules.literals import unknown_literals
 from podstatus.alerts.rules.parse_rule_file import ParsedRules, read_rules
-from podstatus.alerts.rules.static_checks import CompileDiagnostic
+from podstatus.alerts.rules.static_checks import CompileDiagnostic, unknown_literals
 
 
 class LoadedRule(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,6 +86,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     node: str = ""
     """The node of the pod; for a node, its name."""
 
+    @property
+    def full_name(self) -> str:
+        """`namespace/name` of a pod, or the name of a node."""
+        return f"{self.namespace}/{self.name}" if self.scope == "pod" else self.name
+
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One activation of an alert, from pending to resolved.

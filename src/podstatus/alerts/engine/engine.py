@@ -38,8 +38,9 @@ class RuleFailures:
         if not failed and key not in self._subjects:
             return
         self.forget(key)
+        about = f"{subject.scope} {subject.full_name}"
         for rule, problem in failed.items():
-            self._rules.setdefault(rule, {})[key] = f"{_format_subject(subject)}: {problem}"
+            self._rules.setdefault(rule, {})[key] = f"{about}: {problem}"
             self._counts[rule] += 1
         if failed:
             self._subjects[key] = frozenset(failed)
@@ -57,11 +58,6 @@ class RuleFailures:
         """Return for how many subjects a rule fails, and its latest error."""
         failing = self._rules.get(rule) or {}
         return len(failing), next(reversed(failing.values()), "")
-
-
-def _format_subject(subject: Subject) -> str:
-    name = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
-    return f"{subject.scope} {name}"
 
 
 _WARMING_UP = RuleFailed("its facts are warming up")

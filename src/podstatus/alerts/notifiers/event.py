@@ -42,13 +42,7 @@ class EventNotifier:
 def alert_summary(alert: Alert) -> str:
     """Return one sentence: its summary, its description, or its subject and severity."""
     text = alert.annotations.get("summary") or alert.annotations.get("description")
-    return text or f"{format_subject(alert.subject)} ({alert.severity})"
-
-
-def format_subject(subject: Subject) -> str:
-    """Return scope and name: `pod default/web`, `node node-a`."""
-    name = f"{subject.namespace}/{subject.name}" if subject.scope == "pod" else subject.name
-    return f"{subject.scope} {name}"
+    return text or f"{alert.subject.scope} {alert.subject.full_name} ({alert.severity})"
 
 
 def subject_reference(subject: Subject) -> ObjectReference:

@@ -26,7 +26,7 @@ class LogNotifier:
             message,
             alert.rule,
             alert.severity,
-            f"{subject.scope} {'/'.join(filter(None, (subject.namespace, subject.name)))}",
+            f"{subject.scope} {subject.full_name}",
             Time.from_unix_nanos(alert.since),
             alert.id,
             annotations.get("summary") or annotations.get("description", ""),

@@ -99,8 +99,7 @@ def format_subject(scope: Scope, name: str) -> str:
 
 def subject_name(alert: Alert) -> str:
     """Return the subject of an alert as `ExpectedAlert.subject` writes it."""
-    subject = alert.subject
-    return f"{subject.namespace}/{subject.name}" if subject.scope == "pod" else subject.name
+    return alert.subject.full_name
 
 
 def baseline_facts(subject: Subject) -> dict[str, Any]:
@@ -205,13 +204,13 @@ def _is_rule_file(reader: YamlReader, root: yaml.Node) -> bool:
 
 def _read_test(reader: YamlReader, node: yaml.Node) -> RuleTest:
     fields = reader.mapping(node, "a test", ("name", "only", "history", "steps"))
-    name = reader.text(fields["name"], "name") if "name" in fields else None
+    name = reader.text(fields.get("name"), "name")
     if fields and "name" not in fields:
         reader.add_error(node, "the test has no name")
     if fields and "steps" not in fields:
         reader.add_error(node, "the test has no steps")
     only = [reader.text(item, "a rule") for item in reader.items(fields.get("only"), "only")]
-    history = reader.text(fields["history"], "history") if "history" in fields else None
+    history = reader.text(fields.get("history"), "history")
     steps = _Steps(reader, plays_history=history is not None)
     for item in reader.items(fields.get("steps"), "steps"):
         steps.read(item)
@@ -261,9 +260,7 @@ class _Steps:
     def _changes(
         self, fields: Mapping[str, yaml.Node], key: str, scope: Scope
     ) -> list[tuple[Subject, Mapping[str, Any] | None]]:
-        if key not in fields:
-            return []
-        subjects = self._yaml.mapping(fields[key], key)
+        subjects = self._yaml.mapping(fields.get(key), key)
         return [
             (parse_subject(scope, name), self._facts(node, scope))
             for name, node in subjects.items()
@@ -320,10 +317,8 @@ def _read_expected(reader: YamlReader, node: yaml.Node) -> ExpectedAlert | None:
         scope=scope,
         subject=name if scope == "node" or "/" in name else f"default/{name}",
         state=cast(AlertState, state),
-        labels=reader.text_map(fields["labels"], "labels") if "labels" in fields else {},
-        annotations=(
-            reader.text_map(fields["annotations"], "annotations") if "annotations" in fields else {}
-        ),
+        labels=reader.text_map(fields.get("labels"), "labels"),
+        annotations=reader.text_map(fields.get("annotations"), "annotations"),
         location=reader.location(fields["rule"]),
     )
 

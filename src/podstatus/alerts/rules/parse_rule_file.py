@@ -64,7 +64,7 @@ class _RuleFileParser:
     def read(self) -> ParsedRules:
         fields = self._file()
         self._allowed = self._allow_actions(fields.get("allowActions"))
-        dry_run = self._yaml.boolean(fields["dryRun"], "dryRun") if "dryRun" in fields else None
+        dry_run = self._yaml.boolean(fields.get("dryRun"), "dryRun")
         disable = self._disable(fields.get("disable"))
         for number, node in enumerate(self._yaml.items(fields.get("rules"), "rules")):
             if number == MAX_RULES:
@@ -153,35 +153,27 @@ class _RuleFileParser:
         return name
 
     def _read_rule(self, name: str, node: yaml.Node, fields: Mapping[str, yaml.Node]) -> Rule:
-        reader = self._yaml
-        scope, severity = self._scope(fields), self._severity(fields)
+        reader, get = self._yaml, fields.get
+        scope = cast(Scope, reader.choice(get("scope"), "scope", SCOPES) or "pod")
+        severity = reader.choice(get("severity"), "severity", SEVERITIES) or "warning"
         if "expr" not in fields:
             reader.add_error(node, f"rule {name} has no expr")
         return Rule(
             name=name,
             scope=scope,
-            expression=self._expression(name, fields.get("expr")),
-            for_seconds=self._duration(fields, "for"),
-            keep_firing_for_seconds=self._duration(fields, "keepFiringFor"),
-            severity=severity,
-            labels=self._labels(fields),
-            annotations=self._annotations(name, fields),
+            expression=self._expression(name, get("expr")),
+            for_seconds=reader.duration(get("for"), "for") or 0.0,
+            keep_firing_for_seconds=reader.duration(get("keepFiringFor"), "keepFiringFor") or 0.0,
+            severity=cast(Severity, severity),
+            labels=self._labels(get("labels")),
+            annotations=self._annotations(name, get("annotations")),
             actions=self._actions(fields, scope),
             location=reader.location(node),
             expression_location=self._expression_location(name, node),
         )
 
-    def _scope(self, fields: Mapping[str, yaml.Node]) -> Scope:
-        choice = self._yaml.choice(fields["scope"], "scope", SCOPES) if "scope" in fields else None
-        return cast(Scope, choice or "pod")
-
-    def _severity(self, fields: Mapping[str, yaml.Node]) -> Severity:
-        node = fields.get("severity")
-        choice = None if node is None else self._yaml.choice(node, "severity", SEVERITIES)
-        return cast(Severity, choice or "warning")
-
     def _expression(self, name: str, node: yaml.Node | None) -> str:
-        text = None if node is None else self._yaml.text(node, "expr")
+        text = self._yaml.text(node, "expr")
         if text is None or not isinstance(node, yaml.ScalarNode):
             return ""
         self._text_nodes[name, "expr"] = node
@@ -195,39 +187,28 @@ class _RuleFileParser:
             return self._yaml.location(rule)
         return self._yaml.location_inside(node, Location(1, 1))
 
-    def _duration(self, fields: Mapping[str, yaml.Node], key: str) -> float:
-        return (self._yaml.duration(fields[key], key) if key in fields else None) or 0.0
+    def _labels(self, node: yaml.Node | None) -> dict[str, str]:
+        nodes = self._yaml.mapping(node, "labels")
+        self._check_names(nodes, "a label")
+        for name, label in nodes.items():
+            if name in _RESERVED_LABELS:
+                message = f"the label {name} is reserved; choose another name"
+                self._yaml.add_error(label, message)
+        return self._yaml.texts(nodes, "labels")
 
-    def _labels(self, fields: Mapping[str, yaml.Node]) -> dict[str, str]:
-        if "labels" not in fields:
-            return {}
-        nodes = self._yaml.mapping(fields["labels"], "labels")
+    def _annotations(self, rule: str, node: yaml.Node | None) -> dict[str, str]:
+        nodes = self._yaml.mapping(node, "annotations")
+        self._check_names(nodes, "an annotation")
+        for name, text in nodes.items():
+            if isinstance(text, yaml.ScalarNode):
+                self._text_nodes[rule, f"annotations.{name}"] = text
+        return self._yaml.texts(nodes, "annotations")
+
+    def _check_names(self, nodes: Mapping[str, yaml.Node], what: str) -> None:
         for name, node in nodes.items():
             if not _NAME.fullmatch(name):
-                self._yaml.add_error(
-                    node, f"a label name consists of letters, digits and underscores, not {name!r}"
-                )
-            elif name in _RESERVED_LABELS:
-                self._yaml.add_error(node, f"the label {name} is reserved; choose another name")
-        return self._text_values(nodes, "labels")
-
-    def _annotations(self, rule: str, fields: Mapping[str, yaml.Node]) -> dict[str, str]:
-        if "annotations" not in fields:
-            return {}
-        nodes = self._yaml.mapping(fields["annotations"], "annotations")
-        for name, node in nodes.items():
-            if not _NAME.fullmatch(name):
-                message = (
-                    f"an annotation name consists of letters, digits and underscores, not {name!r}"
-                )
+                message = f"{what} name consists of letters, digits and underscores, not {name!r}"
                 self._yaml.add_error(node, message)
-            if isinstance(node, yaml.ScalarNode):
-                self._text_nodes[rule, f"annotations.{name}"] = node
-        return self._text_values(nodes, "annotations")
-
-    def _text_values(self, nodes: Mapping[str, yaml.Node], what: str) -> dict[str, str]:
-        values = {name: self._yaml.text(node, f"{what}: {name}") for name, node in nodes.items()}
-        return {name: text for name, text in values.items() if text is not None}
 
     def _actions(self, fields: Mapping[str, yaml.Node], scope: Scope) -> tuple[Action, ...]:
         nodes = self._yaml.items(fields.get("actions"), "actions")

@@ -1,7 +1,7 @@
 """Parse YAML of a known structure, and collect every error with its line and column.
 
 An invalid value does not raise: the error is recorded, None is returned and parsing continues, so
-that all errors are reported at once.
+that all errors are reported at once. A field that is absent, None, is no error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,11 +59,12 @@ class YamlReader:
         return yaml.compose(self._text, Loader=_LOADER)  # type: ignore[no-any-return]
 
     def mapping(
-        self, node: yaml.Node, what: str, allowed: Iterable[str] | None = None
+        self, node: yaml.Node | None, what: str, allowed: Iterable[str] | None = None
     ) -> Mapping[str, yaml.Node]:
         """Return the values of a mapping by key; `allowed`: the allowed keys."""
         if not isinstance(node, yaml.MappingNode):
-            self.add_error(node, f"{what} must be a mapping, not {_kind(node)}")
+            if node is not None:
+                self.add_error(node, f"{what} must be a mapping, not {_kind(node)}")
             return {}
         values: dict[str, yaml.Node] = {}
         for key, value in node.value:
@@ -90,43 +91,46 @@ class YamlReader:
         elif node is not None and not _is_null(node):
             self.add_error(node, f"{what} must be a list, not {_kind(node)}")
 
-    def text(self, node: yaml.Node, what: str) -> str | None:
+    def text(self, node: yaml.Node | None, what: str) -> str | None:
         """Return a scalar as it is written, number or string."""
         if isinstance(node, yaml.ScalarNode) and not _is_null(node):
             return str(node.value)
-        self.add_error(node, f"{what} must be a string, not {_kind(node)}")
+        if node is not None:
+            self.add_error(node, f"{what} must be a string, not {_kind(node)}")
         return None
 
-    def text_map(self, node: yaml.Node, what: str) -> dict[str, str]:
-        """Return a mapping of strings to strings."""
-        texts = {}
-        for key, value in self.mapping(node, what).items():
-            text = self.text(value, f"{what}: {key}")
-            if text is not None:
-                texts[key] = text
-        return texts
+    def texts(self, nodes: Mapping[str, yaml.Node], what: str) -> dict[str, str]:
+        """Return the values of a mapping as strings, without invalid ones."""
+        texts = {key: self.text(node, f"{what}: {key}") for key, node in nodes.items()}
+        return {key: text for key, text in texts.items() if text is not None}
 
-    def choice(self, node: yaml.Node, what: str, allowed: Iterable[str]) -> str | None:
+    def text_map(self, node: yaml.Node | None, what: str) -> dict[str, str]:
+        """Return a mapping of strings to strings."""
+        return self.texts(self.mapping(node, what), what)
+
+    def choice(self, node: yaml.Node | None, what: str, allowed: Iterable[str]) -> str | None:
         """Return a scalar that must be one of the allowed values."""
         text = self.text(node, what)
-        if text is None or text in allowed:
+        if node is None or text is None or text in allowed:
             return text
         self.add_error(node, f"{what} must be {_format_choices(allowed)}, not {text!r}")
         return None
 
-    def boolean(self, node: yaml.Node, what: str) -> bool | None:
+    def boolean(self, node: yaml.Node | None, what: str) -> bool | None:
         """Return a boolean: true or false."""
         plain = isinstance(node, yaml.ScalarNode) and not node.style
-        value = _BOOLEANS.get(node.value) if plain else None
-        if value is None:
+        value = _BOOLEANS.get(node.value) if node is not None and plain else None
+        if value is None and node is not None:
             self.add_error(node, f"{what} must be true or false")
         return value
 
-    def duration(self, node: yaml.Node, what: str) -> float | None:
+    def duration(self, node: yaml.Node | None, what: str) -> float | None:
         """Return a duration in seconds."""
         text = self.text(node, what)
+        if node is None or text is None:
+            return None
         try:
-            return None if text is None else parse_duration(text)
+            return parse_duration(text)
         except RuleDurationError as error:
             self.add_error(node, f"{what}: {error}")
             return None

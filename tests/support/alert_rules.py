@@ -26,11 +26,9 @@ def load(text: str) -> LoadedRules:
 class BlockingLocalEvaluator:
     """Evaluates rules in this process, without budgets: a `BlockingEvaluator`."""
 
-    def __init__(
-        self, rules: Iterable[LoadedRule], environments: Environments = ENVIRONMENTS
-    ) -> None:
-        compiled = [compile_checked(it.rule, environments) for it in rules if not it.problem]
-        self._evaluation = RuleEvaluation(compiled, environments)
+    def __init__(self, rules: Iterable[LoadedRule]) -> None:
+        compiled = [compile_checked(it.rule, ENVIRONMENTS) for it in rules if not it.problem]
+        self._evaluation = RuleEvaluation(compiled, ENVIRONMENTS)
 
     def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         return self._evaluation.evaluate(
@@ -51,15 +49,9 @@ class LocalEvaluator:
 class EvaluatingEngine(Engine):
     """An engine whose rules are evaluated where it gets facts."""
 
-    def __init__(
-        self,
-        rules: Sequence[LoadedRule],
-        environments: Environments = ENVIRONMENTS,
-        *,
-        era: str = "",
-    ) -> None:
+    def __init__(self, rules: Sequence[LoadedRule], *, era: str = "") -> None:
         super().__init__(rules, instance_id=era)
-        self._evaluator = BlockingLocalEvaluator(rules, environments)
+        self._evaluator = BlockingLocalEvaluator(rules)
 
     def update(
         self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
@@ -69,14 +61,13 @@ class EvaluatingEngine(Engine):
         return self.apply(subject, results, now, warming_up=young)
 
 
-def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule:
-    (check,) = environments.check([rule])
-    problem = check.errors[0][1].message if check.errors else check.problem
-    return LoadedRule(rule=rule, problem=problem)
+def checked(rule: Rule) -> LoadedRule:
+    (check,) = ENVIRONMENTS.check([rule])
+    return LoadedRule(rule=rule, problem=check.errors[0][1].message if check.errors else "")
 
 
-def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> EvaluatingEngine:
-    return EvaluatingEngine([checked(rule, environments) for rule in rules], environments)
+def engine(*rules: Rule) -> EvaluatingEngine:
+    return EvaluatingEngine([checked(rule) for rule in rules])
 
 
 def pod(name: str = "web", *, node: str = "n1", uid: str = "") -> Subject:

@@ -53,8 +53,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Templates: `{{ pod.name }} is …`, CEL between the braces."""
     actions: tuple[Action, ...] = ()
     location: Location = Location(1, 1)
-    expression_location: Location = Location(1, 1)
-    """Where its first character is; for a YAML block, its first line."""
 
 
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True):

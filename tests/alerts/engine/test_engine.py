@@ -1,6 +1,5 @@
 """The life cycle of alerts: pending, firing, resolved."""
 
-from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.model import Alert, Rule
 from podstatus.alerts.rules.load import LoadedRule
 from tests.support.alert_rules import (
@@ -319,16 +318,6 @@ def test_nodes_are_asked_with_sync_facts() -> None:
     asked = engine(rule, CRASHES)
     [alert] = asked.update(node(), node_like(sync_oldestUnsentSeconds=61), AT)
     assert alert.labels == {"alertname": "Lag", "severity": "warning", "node": "n1"}
-
-
-def test_rules_about_sync_do_not_apply_without_a_sync() -> None:
-    here = Environments(sync=False)
-    lag = Rule(name="Lag", scope="node", expression="sync.unsent > 0")
-    down = Rule(name="Down", scope="node", expression="!node.ready")
-    asked = engine(lag, down, environments=here)
-    facts = {name: value for name, value in node_like().items() if not name.startswith("sync.")}
-    assert brief(asked.update(node(), facts, AT)) == [("Down", "n1", "firing")]
-    assert "does not apply here" in asked.rules()[0].problem
 
 
 def restarted(before: EvaluatingEngine, *rules: Rule) -> EvaluatingEngine:

@@ -19,10 +19,9 @@ from podstatus.alerts.cel.compile_expression import (
 )
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleFailed
 from podstatus.alerts.model import Location, Rule, Scope
-from podstatus.alerts.rules.fact_variables import FACTS, SYNC_FACTS, trial_inputs
+from podstatus.alerts.rules.fact_variables import FACTS, trial_inputs
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError
 
-_NO_SYNC = "it does not apply here: it uses sync facts, and this process sends no statuses"
 _BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _MAX_LENGTH = 2_000
 """Characters in a rendered text."""
@@ -47,59 +46,37 @@ class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule with its compiled expression and annotations."""
 
     rule: Rule
-    condition: Expression | None = None
-    """None if the rule cannot be evaluated."""
+    condition: Expression
     annotations: Mapping[str, Template] = {}
-    problem: str = ""
-    """Why the rule cannot be evaluated."""
 
 
 class Environments:
     """The CEL environments of each scope."""
 
-    def __init__(self, *, sync: bool = True) -> None:
-        self.sync = sync
-        """Whether sync facts exist: an agent has them, an observer does not."""
-        self._full = {scope: Environment.for_scope(scope) for scope in FACTS}
-        facts = [fact for fact in FACTS["node"] if sync or fact not in SYNC_FACTS]
-        self._local = self._full | {"node": Environment(facts)}
+    def __init__(self) -> None:
+        self._by_scope = {scope: Environment.for_scope(scope) for scope in FACTS}
 
-    def local(self, scope: Scope) -> Environment:
-        """Return the environment with the facts that this process provides."""
-        return self._local[scope]
-
-    def full(self, scope: Scope) -> Environment:
-        return self._full[scope]
+    def __getitem__(self, scope: Scope) -> Environment:
+        return self._by_scope[scope]
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
         """Check each rule: a `RuleChecker` without a budget."""
         return [check_rule(rule, self) for rule in rules]
 
 
-def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
-    """Return the errors of a rule, or why it does not apply here."""
-    if errors := _rule_errors(rule, environments):
-        return RuleCheck(errors=tuple(errors[:_MAX_ERRORS]))
-    return RuleCheck(problem=compile_checked(rule, environments).problem)
-
-
 def compile_checked(rule: Rule, environments: Environments) -> CompiledRule:
-    """Compile a rule that passed `check_rule`, without the trial inputs."""
-    environment = environments.local(rule.scope)
-    try:
-        condition = environment.compile(rule.expression)
-        annotations = {
-            name: compile_template(environment, text) for name, text in rule.annotations.items()
-        }
-    except CompileError:
-        # Valid, but not with the facts of this process.
-        return CompiledRule(rule=rule, problem=_NO_SYNC)
+    """Compile a rule that passed `check_rule`, without the trial inputs. Raises CompileError."""
+    environment = environments[rule.scope]
+    annotations = {
+        name: compile_template(environment, text) for name, text in rule.annotations.items()
+    }
+    condition = environment.compile(rule.expression)
     return CompiledRule(rule=rule, condition=condition, annotations=annotations)
 
 
-def _rule_errors(rule: Rule, environments: Environments) -> list[tuple[str, CompileDiagnostic]]:
-    """Return the errors in the expressions of a rule, each with its field, for any environment."""
-    environment = environments.full(rule.scope)
+def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
+    """Return the errors in the expressions of a rule, each with its field."""
+    environment = environments[rule.scope]
     errors: list[tuple[str, CompileDiagnostic]] = []
     if rule.expression.strip():
         errors += [("expr", error) for error in _condition_errors(rule, environment)]
@@ -108,7 +85,7 @@ def _rule_errors(rule: Rule, environments: Environments) -> list[tuple[str, Comp
             compile_template(environment, text)
         except CompileError as failure:
             errors += [(f"annotations.{name}", error) for error in failure.errors]
-    return errors
+    return RuleCheck(errors=tuple(errors[:_MAX_ERRORS]))
 
 
 def _condition_errors(rule: Rule, environment: Environment) -> Iterable[CompileDiagnostic]:

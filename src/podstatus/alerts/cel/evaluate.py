@@ -99,9 +99,9 @@ class RuleEvaluation:
         self._groups: dict[Scope, list[RuleGroup]] = {}
         self._isolated: dict[Scope, list[CompiledRule]] = {}
         for scope in FACTS:
-            own = [it for it in rules if it.rule.scope == scope and it.condition is not None]
+            own = [it for it in rules if it.rule.scope == scope]
             grouped, self._isolated[scope] = ([], own) if isolated else (own, [])
-            self._groups[scope] = _group_rules(grouped, environments.local(scope), meter.start)
+            self._groups[scope] = _group_rules(grouped, environments[scope], meter.start)
 
     def disable(self, rules: Iterable[str]) -> None:
         """Stop evaluating these rules: they exceeded their budget."""
@@ -123,7 +123,7 @@ class RuleEvaluation:
         return EvaluationResult(results=results, disabled=new)
 
     def _evaluate_subject(self, about: SubjectFacts, costs: RoundCosts) -> RuleResults:
-        activation = self._environments.local(about.scope).activation(about.facts)
+        activation = self._environments[about.scope].activation(about.facts)
         results: dict[str, RuleResult] = {}
         for group in list(self._groups[about.scope]):
             if not self._none_holds(group, about.scope, activation, costs):
@@ -155,7 +155,7 @@ class RuleEvaluation:
         results: dict[str, RuleResult],
     ) -> None:
         name = compiled.rule.name
-        if name in self._disabled or compiled.condition is None:
+        if name in self._disabled:
             return
         self._meter.start((name,))
         held = compiled.condition.holds(activation)

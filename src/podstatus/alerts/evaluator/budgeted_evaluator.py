@@ -298,7 +298,7 @@ class _IsolateRulesError(Exception):
 
 def _failed_check(field: str, rule: Rule, problem: str) -> RuleCheck:
     if field == "expr" and not rule.expression.strip():
-        return RuleCheck(problem=problem)
+        return RuleCheck()  # its file has the error that it has no expr
     return RuleCheck(errors=((field, CompileDiagnostic(problem)),))
 
 

@@ -129,8 +129,7 @@ class ChildEvaluator:
             self._watchdog.start((f"annotations.{name}",))
             checks.append(check_rule(one, self._environments))
         errors = tuple(error for check in checks for error in check.errors)
-        problem = next((check.problem for check in checks if check.problem), "")
-        return RuleCheck(errors=errors, problem="" if errors else problem)
+        return RuleCheck(errors=errors)
 
     def _load(self, request: LoadRequest) -> RulesLoaded:
         self._watchdog.set_rules([rule.name for rule in request.rules])

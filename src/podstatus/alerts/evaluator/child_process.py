@@ -45,7 +45,7 @@ class EvaluatorDiedError(Exception):
 class EvaluatorChild:
     """One evaluator process and its channel."""
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self) -> None:
         """Start the process. Raises EvaluatorError."""
         here, there = socket.socketpair()
         with there:
@@ -60,7 +60,7 @@ class EvaluatorChild:
                     stderr=stderr,
                     pass_fds=(page,),
                     cwd="/",
-                    env=_environment(os.environ if environment is None else environment),
+                    env=_environment(os.environ),
                     start_new_session=True,  # it does not get the Ctrl-C that drains pods
                 )
             except OSError as error:

@@ -62,12 +62,10 @@ class EvaluationResult(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class RuleCheck(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Whether a rule can be evaluated."""
+    """The errors of a rule; one without errors can be evaluated."""
 
     errors: tuple[tuple[str, CompileDiagnostic], ...] = ()
-    """Errors, each with its field: `expr`, `annotations.summary`."""
-    problem: str = ""
-    """Why a valid rule cannot be evaluated here."""
+    """Each with its field: `expr`, `annotations.summary`."""
 
 
 class EvaluatorError(Exception):

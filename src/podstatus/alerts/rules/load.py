@@ -43,7 +43,7 @@ def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
         errors += rule_errors
         warnings += () if rule_errors else _warnings(parsed, rule)
         first = broken.get(rule.name) or next(iter(rule_errors), None)
-        problem = f"line {first.location.line}: {first.message}" if first else check.problem
+        problem = f"line {first.location.line}: {first.message}" if first else ""
         loaded.append(LoadedRule(rule=rule, problem=problem))
     return LoadedRules(
         rule_set=parsed.rules,

@@ -169,7 +169,6 @@ class _RuleFileParser:
             annotations=self._annotations(name, get("annotations")),
             actions=self._actions(fields, scope),
             location=reader.location(node),
-            expression_location=self._expression_location(name, node),
         )
 
     def _expression(self, name: str, node: yaml.Node | None) -> str:
@@ -180,12 +179,6 @@ class _RuleFileParser:
         if not text.strip():
             self._yaml.add_error(node, "expr is empty")
         return text
-
-    def _expression_location(self, name: str, rule: yaml.Node) -> Location:
-        node = self._text_nodes.get((name, "expr"))
-        if node is None:
-            return self._yaml.location(rule)
-        return self._yaml.location_inside(node, Location(1, 1))
 
     def _labels(self, node: yaml.Node | None) -> dict[str, str]:
         nodes = self._yaml.mapping(node, "labels")

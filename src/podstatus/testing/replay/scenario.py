@@ -7,8 +7,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
@@ -75,7 +73,7 @@ class _ScenarioRunner:
         returned = operation(self, step)
         if isinstance(returned, Awaitable):
             returned = await returned
-        if returned is not _NO_RESULT:
+        if returned is not None:
             record["return"] = returned
         if self._loop:
             await run_ready_tasks()
@@ -103,15 +101,13 @@ class _ScenarioRunner:
 
     # Environment
 
-    def manager_set_pods(self, step: ScenarioStep) -> object:
+    def manager_set_pods(self, step: ScenarioStep) -> None:
         self._set_pods(_pods(step["pods"]))
-        return _NO_RESULT
 
-    def manager_update_pod(self, step: ScenarioStep) -> object:
+    def manager_update_pod(self, step: ScenarioStep) -> None:
         pod = from_document(step["pod"], Pod)
         self._pods_by_uid[pod.uid] = pod
         self._pod_manager.update_pod(pod)
-        return _NO_RESULT
 
     def manager_observe(self, step: ScenarioStep) -> object:
         pod = self._api.pod(step["namespace"], step["name"])
@@ -120,36 +116,30 @@ class _ScenarioRunner:
             self._pod_manager.update_pod(pod)
         return pod is not None
 
-    def manager_remove_pod(self, step: ScenarioStep) -> object:
+    def manager_remove_pod(self, step: ScenarioStep) -> None:
         pod = self._pods_by_uid.get(step["podUID"])
         if pod is not None:
             self._pod_manager.remove_pod(pod)
-        return _NO_RESULT
 
-    def api_put(self, step: ScenarioStep) -> object:
+    def api_put(self, step: ScenarioStep) -> None:
         self._api.put(from_document(step["pod"], Pod))
-        return _NO_RESULT
 
     def api_patch(self, step: ScenarioStep) -> object:
         return self._api.patch(step["namespace"], step["name"], step["patch"])
 
-    def api_delete(self, step: ScenarioStep) -> object:
+    def api_delete(self, step: ScenarioStep) -> None:
         self._api.remove(step["namespace"], step["name"])
-        return _NO_RESULT
 
-    def api_fail(self, step: ScenarioStep) -> object:
+    def api_fail(self, step: ScenarioStep) -> None:
         self._api.fail(
             step["verb"], step["namespace"], step["name"], code=step["code"], times=step["times"]
         )
-        return _NO_RESULT
 
-    def set_could_have_running_containers(self, step: ScenarioStep) -> object:
+    def set_could_have_running_containers(self, step: ScenarioStep) -> None:
         self._safety.table[step["podUID"]] = step["value"]
-        return _NO_RESULT
 
-    async def advance_clock(self, step: ScenarioStep) -> object:
+    async def advance_clock(self, step: ScenarioStep) -> None:
         await self._clock.advance(step["seconds"])
-        return _NO_RESULT
 
     # Manager
 
@@ -158,25 +148,21 @@ class _ScenarioRunner:
         status, changed = self.manager.set_pod_status(self._pod(step), new_status)
         return {"status": status, "changed": changed}
 
-    def set_container_readiness(self, step: ScenarioStep) -> object:
+    def set_container_readiness(self, step: ScenarioStep) -> None:
         self.manager.set_container_readiness(
             step["podUID"], step["containerID"], ready=step["ready"]
         )
-        return _NO_RESULT
 
-    def set_container_startup(self, step: ScenarioStep) -> object:
+    def set_container_startup(self, step: ScenarioStep) -> None:
         self.manager.set_container_startup(
             step["podUID"], step["containerID"], started=step["started"]
         )
-        return _NO_RESULT
 
-    def terminate_pod(self, step: ScenarioStep) -> object:
+    def terminate_pod(self, step: ScenarioStep) -> None:
         self.manager.terminate_pod(self._pod(step))
-        return _NO_RESULT
 
-    def remove_orphaned_statuses(self, step: ScenarioStep) -> object:
+    def remove_orphaned_statuses(self, step: ScenarioStep) -> None:
         self.manager.remove_orphaned_statuses(step["podUIDs"])
-        return _NO_RESULT
 
     def get_pod_status(self, step: ScenarioStep) -> object:
         status = self.manager.pod_status(step["podUID"])
@@ -191,9 +177,8 @@ class _ScenarioRunner:
     def set_pod_resize_in_progress_condition(self, step: ScenarioStep) -> object:
         return self.manager.set_pod_resize_in_progress_condition(*_resize_arguments(step))
 
-    def clear_pod_resize_pending_condition(self, step: ScenarioStep) -> object:
+    def clear_pod_resize_pending_condition(self, step: ScenarioStep) -> None:
         self.manager.clear_pod_resize_pending_condition(step["podUID"])
-        return _NO_RESULT
 
     def clear_pod_resize_in_progress_condition(self, step: ScenarioStep) -> object:
         generation = self.manager.clear_pod_resize_in_progress_condition(step["podUID"])
@@ -208,13 +193,11 @@ class _ScenarioRunner:
     def is_pod_resize_infeasible(self, step: ScenarioStep) -> object:
         return self.manager.is_pod_resize_infeasible(step["podUID"])
 
-    def backfill_pod_resize_conditions(self, step: ScenarioStep) -> object:
+    def backfill_pod_resize_conditions(self, step: ScenarioStep) -> None:
         pods = (self._pods_by_uid.get(uid) for uid in step["podUIDs"])
         self.manager.backfill_pod_resize_conditions(pod for pod in pods if pod is not None)
-        return _NO_RESULT
 
 
-_NO_RESULT = msgspec.UNSET
 _OPERATIONS: dict[str, Callable[[_ScenarioRunner, ScenarioStep], object]] = {
     "".join(word.title() for word in name.split("_")): operation
     for name, operation in vars(_ScenarioRunner).items()

@@ -1,13 +1,15 @@
 """A node agent or an observer in the test's own process."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses, RunnableAgent
+from podstatus.agent.settings.load import load_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.system_time import wall_clock_ns
 from podstatus.client import kubeconfig_config
@@ -29,6 +31,24 @@ def agent_context(settings: AgentSettings, root: RootDir, server: ApiServerThrea
         access=kubeconfig_config(server.kubeconfig),
         server_files=ensure_server_files(settings, root.folder("pki"), wall_clock_ns()),
     )
+
+
+@contextmanager
+def node_context(
+    root_dir: Path, server: ApiServerThread, **flags: str | None
+) -> Iterator[AgentContext]:
+    """What the agent of a Node `node` with the simulated runtime is built from."""
+    given = {
+        "root_dir": str(root_dir),
+        "kubeconfig": str(server.kubeconfig),
+        "runtime": "simulated",
+        "hostname_override": "node",
+        "port": "0",
+        "healthz_port": "0",
+    }
+    settings = load_settings(given | flags, {}).settings
+    with RootDir(settings.root_dir) as root:
+        yield agent_context(settings, root, server)
 
 
 @asynccontextmanager

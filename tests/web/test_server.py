@@ -151,15 +151,6 @@ def test_other_methods_are_rejected(tmp_path: Path, method: str, path: str, allo
     assert play(tmp_path, act) == (405, allowed)
 
 
-def test_pages_of_others_cannot_use_a_browsers_certificate(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> int:
-        headers = {"Sec-Fetch-Site": "cross-site"}
-        async with scene.client() as session, session.get("/pods", headers=headers) as answer:
-            return answer.status
-
-    assert play(tmp_path, act) == 403
-
-
 def test_old_tls_is_rejected(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         context = scene.trust()

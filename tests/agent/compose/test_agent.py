@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,23 +15,15 @@ from podstatus.agent.compose.agent import NodeAgent, health_url
 from podstatus.agent.compose.build_dependencies import BuildRuntime
 from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon import apiserver_process, run_agent
-from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentError
-from podstatus.agent.settings.load import load_settings
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.support.running_agent import agent_context, running_agent
+from podstatus.testing.apiserver import ApiServerThread
+from tests.support.running_agent import node_context, running_agent
 
 SECONDS = 90
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 @asynccontextmanager
@@ -43,18 +35,8 @@ async def a_node(
     healthz_port: str | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """A node; the task that it runs in, once it serves."""
-    flags = {
-        "root_dir": str(folder / "root"),
-        "kubeconfig": str(server.kubeconfig),
-        "runtime": "simulated",
-        "hostname_override": "node",
-        "port": "0",
-        "healthz_port": healthz_port,
-    }
-    settings = load_settings(flags, {}).settings
     clock = SystemClock()
-    with RootDir(settings.root_dir) as root:
-        context = agent_context(settings, root, server)
+    with node_context(folder / "root", server, healthz_port=healthz_port) as context:
         agent = NodeAgent(context, clock, Heartbeats(clock), runtime)
         async with running_agent(agent, SECONDS) as running:
             yield running.task

@@ -12,12 +12,10 @@ from typing import Any
 import aiohttp
 
 from podstatus.agent.compose.agent import build_node_agent
-from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
-from tests.support.running_agent import agent_context, running_agent
+from tests.support.running_agent import node_context, running_agent
 from tests.support.web.transition_text import after_text
 
 SECONDS = 90
@@ -52,18 +50,7 @@ class Client:
 
 @asynccontextmanager
 async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]:
-    flags = {
-        "root_dir": str(folder / "root"),
-        "kubeconfig": str(server.kubeconfig),
-        "runtime": "simulated",
-        "hostname_override": "node",
-        "port": "0",
-        "healthz_port": "0",
-        "node_lease_duration_seconds": "4",
-    }
-    settings = load_settings(flags, {}).settings
-    with RootDir(settings.root_dir) as root:
-        context = agent_context(settings, root, server)
+    with node_context(folder / "root", server, node_lease_duration_seconds="4") as context:
         files = context.server_files
         async with running_agent(build_node_agent(context), SECONDS) as running:
             trust = ssl.create_default_context(cafile=files.certificate)

@@ -10,35 +10,21 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.agent import build_node_agent
-from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import HistoryError
 from podstatus.observe.ports import StatusView
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.apiserver import ApiServerThread
-from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
-from tests.support.running_agent import agent_context, running_agent
+from tests.agent.compose.query_scene import PODS, a_pod, ask
+from tests.support.running_agent import node_context, running_agent
 
 SECONDS = 90
 
 
 @asynccontextmanager
 async def a_node(folder: Path, server: ApiServerThread, **flags: str) -> AsyncIterator[StatusView]:
-    settings = load_settings(
-        {
-            "root_dir": str(folder / "root"),
-            "kubeconfig": str(server.kubeconfig),
-            "runtime": "simulated",
-            "hostname_override": "node",
-            "port": "0",
-            "healthz_port": "0",
-            **flags,
-        },
-        {},
-    ).settings
-    with RootDir(settings.root_dir) as root:
-        agent = build_node_agent(agent_context(settings, root, server))
+    with node_context(folder / "root", server, **flags) as context:
+        agent = build_node_agent(context)
         async with running_agent(agent, SECONDS) as running:
             yield agent.status_view
             assert not running.task.done()
@@ -133,19 +119,6 @@ async def test_node_sync_and_freshness_are_reported(
         assert freshness.server_reachable
         assert freshness.server_age_seconds < SECONDS
         assert freshness.runtime_age_seconds is not None
-
-
-async def test_an_unreachable_server_is_reported_with_the_age_of_the_data(
-    tmp_path: Path, server: ApiServerThread
-) -> None:
-    async with a_node(tmp_path, server, node_lease_duration_seconds="4") as known:
-        await ask(server, "POST", PODS, a_pod("web"))
-        await until(lambda: is_ready(known, "web"))
-        await asyncio.to_thread(server.inject, *PARTITION)
-        await until(lambda: not known.freshness().server_reachable)
-        first = known.freshness().server_age_seconds
-        await until(lambda: known.freshness().server_age_seconds > first)
-        assert is_ready(known, "web")
 
 
 async def test_the_timeline_has_transitions_and_events_in_order(

@@ -10,8 +10,6 @@ from msgspec import structs
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.alert_rules import load_alert_rules
-from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.settings.load import load_settings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
@@ -19,7 +17,7 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
-from tests.support.running_agent import agent_context, running_agent
+from tests.support.running_agent import node_context, running_agent
 
 SECONDS = 90
 NODE = "node"
@@ -86,27 +84,18 @@ class AlertingNode:
         self, rules: str | None, *, seconds: float = SECONDS
     ) -> AsyncIterator[AlertReader]:
         """With these rules, in YAML; None: without any, as `--no-alerts` has it."""
-        flags = {
-            "root_dir": str(self.folder / "root"),
-            "kubeconfig": str(self.server.kubeconfig),
-            "runtime": "simulated",
-            "hostname_override": NODE,
-            "port": "0",
-            "healthz_port": "0",
-            "node_status_update_frequency": "1s",
-            **self.settings,
-        }
         file = self.folder / "rules.yaml"
         file.write_text(rules or "")
-        settings = load_settings(flags, {}).settings
-        with RootDir(settings.root_dir) as root, BudgetedEvaluator() as evaluator:
-            context = structs.replace(
-                agent_context(settings, root, self.server),
-                alert_rules=None if rules is None else load_alert_rules([file], evaluator),
-            )
+        flags = {"node_status_update_frequency": "1s", **self.settings}
+        with (
+            node_context(self.folder / "root", self.server, **flags) as context,
+            BudgetedEvaluator() as evaluator,
+        ):
+            loaded = None if rules is None else load_alert_rules([file], evaluator)
+            alerting = structs.replace(context, alert_rules=loaded)
             heartbeats = self.heartbeats or Heartbeats(self.clock)
             self.is_stalled = lambda: bool(heartbeats.stalled())
-            agent = NodeAgent(context, self.clock, heartbeats, lambda _: self.runtime)
+            agent = NodeAgent(alerting, self.clock, heartbeats, lambda _: self.runtime)
             self.agent = agent
             async with running_agent(agent, seconds) as running:
                 assert not running.task.done(), running.task.exception()
@@ -194,6 +183,15 @@ def shown(alerts: AlertReader) -> list[str]:
     """The alerts that there are."""
     found = alerts.alerts().values()
     return sorted(f"{it.rule} {it.subject.name} {it.state}" for it in found)
+
+
+async def is_ready(node: AlertingNode) -> bool:
+    return (await node.conditions()).get("Ready", {}).get("status") == "True"
+
+
+async def is_running(node: AlertingNode, name: str) -> bool:
+    pod = await node.pod(name)
+    return pod is not None and pod["status"].get("phase") == "Running"
 
 
 async def until(holds: Callable[[], Any], describe: Callable[[], object] = str) -> None:

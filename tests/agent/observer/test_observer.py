@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from podstatus.agent.observer.observer import SCOPE_FILE, ClusterObserver, build
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
 from tests.support.data.deployment_pods import pod, status
 from tests.support.running_agent import agent_context, running_agent
 
@@ -26,12 +26,6 @@ SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 MERGE = "application/merge-patch+json"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 @asynccontextmanager

@@ -10,6 +10,8 @@ from podstatus.alerts.rules.durations import parse_duration
 FASTER = 112.5
 """15 minutes become 8 seconds: what takes a moment may take one or two on a busy machine."""
 _SPAN = re.compile(r"^(  (?:for|keepFiringFor): )(\w+)$", re.MULTILINE)
+PROBED = [{"name": "app", "image": "i", "readinessProbe": {"exec": {"command": ["true"]}}}]
+"""The container of a pod with a readiness probe."""
 RULES = {it.rule.name: it.rule for it in default_rules(Environments()).rules}
 
 

@@ -1,13 +1,12 @@
 """Actions of rules: none unless the file allows them, and each one if it does."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from podstatus.alerts.rules.action_kinds import ACTIONS, REMEDIATION_KINDS
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.e2e.alerting_node import PODS, AlertingNode, a_pod, shown, until
 
 BAD = '"bad" in pod.labels && pod.labels["bad"] == "yes" && pod.phase == "Running"'
@@ -28,12 +27,6 @@ WANTED = [
     f"pod/web {NOT_DONE} Restart: restart container app",
     f"pod/web {NOT_DONE} Taint: taint the node with alerts.podstatus.dev/bad=v:NoSchedule",
 ]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 @pytest.mark.parametrize(

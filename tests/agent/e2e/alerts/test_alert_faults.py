@@ -5,16 +5,14 @@ import json
 import ssl
 import subprocess
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podstatus.alerts.service.alert_service import SAMPLE_SECONDS
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent.e2e.alerting_node import AlertingNode, until
-from tests.agent.e2e.alerts.pod_checks import is_ready, is_running
+from podstatus.testing.apiserver import ApiServerThread
+from tests.agent.e2e.alerting_node import AlertingNode, is_ready, is_running, until
 from tests.agent.e2e.faults.heartbeats import ImpatientHeartbeats
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
@@ -36,12 +34,6 @@ rules:
 - name: Picky
   expr: '"n" in pod.labels && int(pod.labels.n) > 3'
 """
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 async def test_rules_that_hang_show_in_healthz_and_the_node_stays_ready(

@@ -2,7 +2,6 @@
 directions, on a whole agent. Of the disk: test_default_rules.py, which fills one."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import AlertReader
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.machine.reader import read_machine
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.e2e.alerting_node import NODE, AlertingNode, SkippingClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
 from tests.support.processes.agent_process import SECONDS
@@ -30,12 +29,6 @@ PRESSED = [
     (MEMORY | PIDS, {"MemoryPressure", "PIDPressure"}, "memory and process IDs"),
 ]
 PLENTY: dict[str, Any] = {"memory_available_bytes": 1 << 30, "max_pids": 1000, "pids": 100}
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 class Machine:

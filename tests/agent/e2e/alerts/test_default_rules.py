@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
-from tests.agent.e2e.alerts.hurried_rules import RULES, hurried_rules
-from tests.agent.e2e.alerts.probed_pod import PROBED
+from tests.agent.e2e.alerts.hurried_rules import PROBED, RULES, hurried_rules
 from tests.agent.e2e.faults.small_disk import fill, program
 from tests.support.processes.agent_process import (
     AgentProcess,

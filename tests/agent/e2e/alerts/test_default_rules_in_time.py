@@ -1,7 +1,6 @@
 """Default rules that depend on time, on a whole node with a settable clock."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,17 @@ import pytest
 
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.objects.pod import PodUID
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, SkippingClock, until
-from tests.agent.e2e.alerts.hurried_rules import hurried_rules
-from tests.agent.e2e.alerts.probed_pod import PROBED
+from podstatus.testing.apiserver import ApiServerThread
+from tests.agent.e2e.alerting_node import (
+    NODE,
+    PODS,
+    AlertingNode,
+    SetClock,
+    SkippingClock,
+    is_running,
+    until,
+)
+from tests.agent.e2e.alerts.hurried_rules import PROBED, hurried_rules
 from tests.agent.e2e.faults.small_disk import small_disk
 from tests.support.processes.agent_process import make_pod
 
@@ -23,12 +29,6 @@ WINDOW_SECONDS = 601
 SECONDS = 240
 FLAPS = "ready=+1s-1s+1s-1s+1s-1s+1s-1s+"
 CRASHES_ONCE = "run=0.5s, exit=3; run=forever"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 async def create(node: AlertingNode, name: str, script: str = "", **spec: Any) -> None:
@@ -124,11 +124,6 @@ async def test_a_disk_that_will_be_full_within_four_hours(
         assert fired.annotations["summary"].endswith("will be full within four hours")
         filler.unlink()
         await until(lambda: states(alerts).get(filling) == "resolved", lambda: states(alerts))
-
-
-async def is_running(node: AlertingNode, name: str) -> bool:
-    pod = await node.pod(name)
-    return pod is not None and pod["status"].get("phase") == "Running"
 
 
 async def is_ready(node: AlertingNode, name: str) -> bool:

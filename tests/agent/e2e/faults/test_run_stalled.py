@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
@@ -23,7 +21,7 @@ from tests.support.processes.agent_process import (
     get_plain,
     until,
 )
-from tests.support.running_agent import agent_context, running_agent
+from tests.support.running_agent import node_context, running_agent
 
 
 class HangingRuntime(SimulatedRuntime):
@@ -44,17 +42,8 @@ async def running_node(
     folder: Path, server: ApiServerThread, runtime: HangingRuntime
 ) -> AsyncIterator[str]:
     """A node in this process; the address of its health."""
-    flags = {
-        "root_dir": str(folder),
-        "kubeconfig": str(server.kubeconfig),
-        "runtime": "simulated",
-        "hostname_override": NODE,
-        "node_status_update_frequency": "200ms",
-        "port": "0",
-    }
-    settings = load_settings(flags, {}).settings
-    with RootDir(folder) as root:
-        context = agent_context(settings, root, server)
+    flags = {"hostname_override": NODE, "node_status_update_frequency": "200ms"}
+    with node_context(folder, server, healthz_port=None, **flags) as context:
         clock, heartbeats = SystemClock(), ImpatientHeartbeats("relist")
         node = NodeAgent(context, clock, heartbeats, lambda _: runtime)
         async with running_agent(node, SECONDS) as running:

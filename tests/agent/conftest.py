@@ -1,4 +1,4 @@
-"""An API server in memory for the tests of a whole node."""
+"""An API server in memory for the tests of a whole node or observer."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -13,7 +13,6 @@ MAX_SERIES = 1_000
 
 
 def alert_metrics(alerts: AlertReader) -> Iterator[Samples]:
-    """Yield the metrics of alerts, rules and receivers."""
     active = [it for it in alerts.alerts().values() if it.state != "resolved"]
     # Firing alerts first: they are kept when the series are truncated.
     active.sort(key=lambda alert: alert.state != "firing")

@@ -66,11 +66,9 @@ class SnapshotCache:
 
     @property
     def revision(self) -> int:
-        """The revision of the latest change."""
         return self._revision
 
     def pods(self) -> Mapping[PodUID, PodSummary]:
-        """Return all current pods, by UID."""
         if self._pods_view is None:
             self._pods_view = MappingProxyType({uid: pod for uid, (_, pod) in self._pods.items()})
         return self._pods_view
@@ -91,7 +89,6 @@ class SnapshotCache:
         return True
 
     def remove(self, uid: PodUID) -> None:
-        """Remove a pod, if it is there."""
         removed = self._pods.pop(uid, None)
         if removed is None:
             return

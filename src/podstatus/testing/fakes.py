@@ -43,11 +43,9 @@ class RecordingNotifier:
         self.calls: list[NotifierCall] = []
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-        """Record an update of a pod."""
         self.calls.append(NotifierCall(pod.uid, status, is_added))
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """Record the removal of a pod."""
         self.calls.append(NotifierCall(pod.uid))
 
 
@@ -59,11 +57,9 @@ class RecordingStartupLatency:
         self.deleted: list[PodUID] = []
 
     def record_status_updated(self, pod: Pod) -> None:
-        """Record the UID of the pod."""
         self.updated.append(pod.uid)
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Record the deletion of a pod's startup state."""
         self.deleted.append(uid)
 
 
@@ -78,23 +74,18 @@ class CountingObserver:
         self.failures: Counter[str] = Counter()
 
     def container_terminated(self, termination: Termination) -> None:
-        """Count a termination by its labels."""
         self.terminations[termination] += 1
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Record the current value of the gauge."""
         self.pending = dict(by_reason)
 
     def resizes_in_progress(self, count: int) -> None:
-        """Record the current value of the gauge."""
         self.in_progress = count
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Record the duration of a sync."""
         self.sync_durations.append(duration_seconds)
 
     def sync_failed(self, failure: str) -> None:
-        """Count a failure by its name."""
         self.failures[failure] += 1
 
 

@@ -97,7 +97,6 @@ class InMemoryNodeApi:
     # Calls of tests and other writers
 
     def put_node(self, node: Node) -> Node:
-        """Create or replace a node."""
         number = str(next(self._numbers))
         metadata = structs.replace(
             node.metadata, resource_version=number, uid=node.metadata.uid or f"uid-{number}"

@@ -101,7 +101,6 @@ class InMemoryPodApi:
     # Calls of tests and other writers
 
     def put(self, pod: Pod) -> None:
-        """Create or replace a pod."""
         self._store(from_document(to_document(pod), Pod))
 
     def pod(self, namespace: str, name: str) -> Pod | None:

@@ -47,7 +47,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The segments of the pattern."""
         return tuple(self.pattern.strip("/").split("/"))
 
 

@@ -90,7 +90,6 @@ class NodeServer:
         return port
 
     async def stop(self) -> None:
-        """Close all streams and connections."""
         runner, self._runner = self._runner, None
         if runner is None or runner.server is None or self._connections is None:
             return

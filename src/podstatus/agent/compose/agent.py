@@ -277,5 +277,4 @@ def build_node_agent(context: AgentContext) -> NodeAgent:
 
 
 def health_url(host: str, port: int) -> str:
-    """Return the URL of the health server."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

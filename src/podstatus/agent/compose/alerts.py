@@ -54,11 +54,9 @@ class FiringAlerts:
         self.actions = {} if rules is None else rules.actions(_default_actions(settings))
 
     def node_conditions(self) -> tuple[AlertCondition, ...]:
-        """Return the Node conditions of all firing alerts."""
         return alert_conditions(self._firing(), self._clock.monotonic())
 
     def desired_taints(self) -> tuple[Taint, ...]:
-        """Return the Node taints of all firing alerts."""
         return desired_taints(self._firing(), self._rule_set)
 
     def _firing(self) -> Iterator[tuple[Alert, Action]]:

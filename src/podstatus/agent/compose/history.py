@@ -87,7 +87,6 @@ class HistoryFile(AsyncHistoryReader, Generic[WriterT]):
 
 
 def history_retention(settings: AgentSettings) -> Retention:
-    """Return how long entries are stored, and how large the file may be."""
     return Retention(days=settings.history_days, size=settings.history_size)
 
 
@@ -167,7 +166,6 @@ class RecordingCounters(Counters):
         self._history = history
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
-        """Record a sync that took long."""
         self._history.record_slow_sync(uid, namespace, name, duration_seconds)
 
 

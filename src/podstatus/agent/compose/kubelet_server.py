@@ -143,7 +143,6 @@ class KubeletServer:
         self._server = server
 
     async def stop(self) -> None:
-        """Close all streams and connections."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
@@ -192,7 +191,6 @@ class AgentPods:
         return self._with_status(pod)
 
     def running_pods(self) -> Sequence[RuntimePod]:
-        """Return all pods that the runtime has."""
         return list(self._pleg.pods().values())
 
     def _with_status(self, pod: Pod) -> Pod:

@@ -31,11 +31,9 @@ class NodeEventRecorder:
         self._about = node_reference(name)
 
     def normal(self, reason: str, message: str) -> None:
-        """Record an event of type Normal."""
         self._recorder.normal(self._about, reason, message)
 
     def warn(self, reason: str, message: str) -> None:
-        """Record an event of type Warning."""
         self._recorder.warn(self._about, reason, message)
 
 
@@ -118,7 +116,6 @@ class AgentNodeServices:
 
 
 def host_ips(settings: AgentSettings) -> tuple[str, ...]:
-    """Return the internal IPs of the node."""
     addresses = node_addresses(node_settings(settings, None))
     return tuple(it.address for it in addresses if it.type == "InternalIP")
 

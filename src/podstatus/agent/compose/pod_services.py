@@ -239,7 +239,6 @@ def _admit(
 def _decide_resize(
     dependencies: AgentDependencies, pod: Pod, allocated: Pod, others: RequestedResources
 ) -> ResizeDecision:
-    """Decide a resize against the current Node."""
     node = dependencies.node_cache.current()
     return decide_resize(
         pod,

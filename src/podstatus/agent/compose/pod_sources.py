@@ -31,7 +31,6 @@ _RETRY_SECONDS = 1.0
 
 
 def source_names(settings: AgentSettings) -> frozenset[str]:
-    """Return the names of the configured sources."""
     configured = {
         API: True,
         FILE: settings.pod_manifest_path is not None,

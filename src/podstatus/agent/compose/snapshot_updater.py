@@ -37,7 +37,6 @@ class SnapshotUpdater:
         """The event loop and its thread, while `run` is active."""
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
-        """Handle a new status of the pod."""
         self.pod_changed(pod.uid)
 
     def on_pod_removed(self, pod: Pod) -> None:

@@ -28,7 +28,6 @@ class StatusEvents:
         self._on_foreign_write = on_foreign_write
 
     def warn(self, pod: NamedPod, reason: str, message: str) -> None:
-        """Record an event of type Warning."""
         if reason == reasons.FOREIGN_STATUS_WRITE:
             if self._on_foreign_write is not None:
                 self._on_foreign_write(pod, message)

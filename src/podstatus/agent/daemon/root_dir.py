@@ -52,12 +52,10 @@ class RootDir:
         self._folder.close()
 
     def folder(self, name: str) -> Path:
-        """Return the path of a subdirectory."""
         return self.path / name
 
     @property
     def apiserver_log(self) -> Path:
-        """The log file of the embedded API server."""
         return self.path / "apiserver.log"
 
     def write_endpoints(self, endpoints: AgentEndpoints) -> None:

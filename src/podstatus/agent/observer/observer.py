@@ -133,7 +133,6 @@ class ClusterObserver:
                 on_serving(ListenAddresses(agent=url, observes=True))
 
     async def _wait_first_list(self) -> None:
-        """Wait for the initial list, with a timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_LIST_SECONDS):
                 await self.view.pods.wait_synced()

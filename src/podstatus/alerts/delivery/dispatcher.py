@@ -72,7 +72,6 @@ class AlertDispatcher:
                     receiver.add(alert)
 
     def deliveries(self) -> Sequence[DeliveryState]:
-        """Return the status of all receivers."""
         return [receiver.state for receiver in self._receivers.values()]
 
     async def run(self) -> None:

@@ -80,7 +80,6 @@ class Receiver:
         )
 
     def add(self, alert: Alert) -> None:
-        """Queue a firing or resolved alert."""
         if self.queue.add(alert, self._clock.monotonic()):
             self._wakeup.set()
 
@@ -102,7 +101,6 @@ class Receiver:
         self._is_stopping = True
 
     async def run(self) -> None:
-        """Deliver until stopped or cancelled."""
         while not self._is_stopping:
             try:
                 await self._wait_for_work()
@@ -207,7 +205,6 @@ class Receiver:
         self._log_rejection(alert, error)
 
     async def _resend_all(self) -> None:
-        """Send all firing alerts again."""
         firing, size = self.queue.firing(), self._notifier.max_batch
         rejected: set[AlertId] = set()
 
@@ -275,6 +272,5 @@ class _SingleAlertBatch:
         self._notifier = notifier
 
     async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
-        """Send the alerts one after the other."""
         for alert in alerts:
             await self._notifier.send(action, alert)

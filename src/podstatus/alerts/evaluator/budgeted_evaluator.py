@@ -222,7 +222,6 @@ class BudgetedEvaluator:
         raise self._attribute_crash(WorkerExit(code=code, rules=rules))
 
     def _attribute_crash(self, death: WorkerExit) -> Exception:
-        """Return the error that follows from a death."""
         if self._is_closed:
             return EvaluatorError(_STOPPING)
         self.child_exits += 1

@@ -75,7 +75,6 @@ class EvaluatorChild:
 
     @property
     def pid(self) -> int:
-        """Process ID of the child."""
         return self._process.pid
 
     def request(

@@ -70,7 +70,6 @@ class HttpPostClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """Close all connections of the pool."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

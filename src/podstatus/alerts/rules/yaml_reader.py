@@ -105,7 +105,6 @@ class YamlReader:
         return {key: text for key, text in texts.items() if text is not None}
 
     def text_map(self, node: yaml.Node | None, what: str) -> dict[str, str]:
-        """Return a mapping of strings to strings."""
         return self.texts(self.mapping(node, what), what)
 
     def choice(self, node: yaml.Node | None, what: str, allowed: Iterable[str]) -> str | None:
@@ -136,7 +135,6 @@ class YamlReader:
             return None
 
     def location(self, node: yaml.Node) -> Location:
-        """Return where a node begins."""
         return Location(node.start_mark.line + 1, node.start_mark.column + 1)
 
     def location_inside(self, node: yaml.ScalarNode, inside: Location) -> Location:

@@ -130,7 +130,6 @@ class HistoryReader:
         self._path = path
 
     def close(self) -> None:
-        """Close the connection to the file."""
         self._database.close()
 
     def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
@@ -148,7 +147,6 @@ class HistoryReader:
         return self._read("WHERE moments.id > ? ORDER BY moments.id LIMIT ?", (after, limit))
 
     def count(self) -> int:
-        """Return the number of entries."""
         with self._translate_errors("read"):
             (count,) = self._database.execute("SELECT count(*) FROM moments").fetchone()
         return int(count)

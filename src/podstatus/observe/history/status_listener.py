@@ -57,7 +57,6 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
         self.pod_changed(pod)
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """Record that the pod has finished."""
         self.pod_finished(pod)
 
 

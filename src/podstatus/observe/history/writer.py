@@ -138,7 +138,6 @@ class HistoryWriter(Generic[P]):
     def add_event(
         self, pod: NamedPod, type_: str, reason: str, message: str, container: str = ""
     ) -> None:
-        """Queue an event about a pod."""
         self.add_entry(
             pod,
             Transition(kind=EVENT, subject=container, after=type_, reason=reason, message=message),
@@ -153,7 +152,6 @@ class HistoryWriter(Generic[P]):
 
     @property
     def counts(self) -> HistoryCounts:
-        """Return the counters so far."""
         return HistoryCounts(
             written=self._entries_written,
             overflowed=self._queue.dropped_states,

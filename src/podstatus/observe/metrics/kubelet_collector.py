@@ -146,6 +146,5 @@ def probe_metrics(work: WorkCounts) -> Iterator[Samples]:
 
 
 def request_metrics(requests: RequestMetrics) -> Iterator[Samples]:
-    """Yield the metrics of requests to the API server."""
     yield Samples(table.REQUESTS, requests.responses.snapshot())
     yield Samples(table.REQUEST_DURATION, requests.seconds.snapshot())

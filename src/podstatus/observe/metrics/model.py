@@ -66,7 +66,6 @@ def flatten(entries: Iterable[Samples | LazySamples]) -> Iterator[Samples]:
 
 
 def by_label(metric: Metric, values: Mapping[str, Value]) -> Samples:
-    """Return samples of a metric with one label, by its value."""
     return Samples(metric, {(label,): value for label, value in values.items()})
 
 

@@ -53,7 +53,6 @@ def agent_metrics(state: AgentMetricsSource) -> Iterator[Samples]:
 
 
 def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
-    """Yield the heartbeat metrics of this process' services."""
     names = heartbeats.names()
     yield by_label(table.SERVICE_SILENT, {name: heartbeats.silent_seconds(name) for name in names})
     stalled = {name: int(heartbeats.find_stalled(name) is not None) for name in names}
@@ -61,7 +60,6 @@ def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
 
 
 def watch_metrics(counts: WatchCounts) -> Iterator[Samples]:
-    """Yield the metrics of /v1/watch and its clients."""
     yield single(table.WATCHERS, counts.connected)
     yield single(table.WATCH_EVENTS, counts.events)
     closes, rejections = counts.closes.snapshot(), counts.rejections.snapshot()

@@ -22,7 +22,6 @@ class HealthCheckCollector:
         self._results = CounterVec()
 
     def __call__(self) -> Iterable[Samples]:
-        """Run the checks and yield their results."""
         current: dict[Labels, int] = {}
         for name, check in sorted(self._checks().items()):
             passes = _passes(check)

@@ -39,9 +39,7 @@ class WatchCounts:
         """Rejected clients, by `LimitScope`."""
 
     def count_close(self, reason: CloseReason) -> None:
-        """Count a client that was disconnected."""
         self.closes.inc(reason.value)
 
     def count_rejection(self, scope: LimitScope) -> None:
-        """Count a client that was rejected."""
         self.rejections.inc(scope.value)

@@ -82,7 +82,6 @@ def to_cluster_node(node: Node) -> ClusterNode:
 
 
 def to_node_lease(lease: Lease) -> NodeLease:
-    """Return the renewal time of a lease."""
     renewed = lease.spec.renew_time
     return NodeLease(
         metadata=SummaryMetadata.from_metadata(lease.metadata),

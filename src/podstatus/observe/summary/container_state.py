@@ -48,7 +48,6 @@ class ContainerStateSummary(
 
     @property
     def is_running(self) -> bool:
-        """Whether the container is running now."""
         return self.state == RUNNING
 
     @property

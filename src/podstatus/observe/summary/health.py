@@ -186,7 +186,6 @@ def _termination_detail(container: ContainerSummary) -> str:
 
 
 def _has_failed(container: ContainerSummary) -> bool:
-    """True if a container terminated with a non-zero exit code."""
     return container.state is not None and container.state.has_failed
 
 

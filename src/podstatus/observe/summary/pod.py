@@ -95,12 +95,10 @@ class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """Init containers first, then regular ones, then ephemeral ones."""
 
     def condition(self, type_: str) -> ConditionSummary | None:
-        """Return the condition of this type, if any."""
         return next((c for c in self.conditions if c.type == type_), None)
 
     @property
     def ready(self) -> bool:
-        """Whether the condition Ready is True."""
         ready = self.condition("Ready")
         return ready is not None and ready.status == "True"
 

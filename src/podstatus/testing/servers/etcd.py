@@ -38,7 +38,6 @@ class Etcd:
 
     @property
     def url(self) -> str:
-        """The client URL of the etcd."""
         return f"http://{_HOST}:{self._port}"
 
     @property

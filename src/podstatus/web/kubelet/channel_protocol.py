@@ -136,7 +136,6 @@ def hello_frame(request: StreamOptions) -> bytes:
 
 
 def exit_message(code: int) -> bytes:
-    """The final message for a process that exited with this code."""
     if code == 0:
         return _status_message(_Status(metadata={}, status="Success"))
     return _status_message(

@@ -81,7 +81,6 @@ class HealthListener:
         return port
 
     async def stop(self) -> None:
-        """Close the listener and all connections."""
         runner, self._runner = self._runner, None
         if runner is not None and self._connections is not None:
             self._connections.close()
@@ -107,7 +106,6 @@ class HealthListener:
 def health_response(
     path: str, checks: Mapping[str, HealthCheck], *, verbose: bool = False
 ) -> tuple[HTTPStatus, str]:
-    """Status code and text for a path."""
     path = path.rstrip("/")
     if path == _PATH:
         return _check_all(checks, verbose=verbose)

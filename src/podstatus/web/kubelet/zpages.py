@@ -24,7 +24,6 @@ _NOT_LISTED = {"/openapi", "/openapi.json"}
 
 
 def configz(agent: AgentDescription) -> bytes:
-    """Return the KubeletConfiguration as JSON."""
     return msgspec.json.encode({"kubeletconfig": agent.configuration})
 
 

@@ -88,7 +88,6 @@ def _sort_key(alert: Alert) -> tuple[int, int, str, str, str, int]:
 
 
 def alert_view(alert: Alert) -> AlertView:
-    """The wire form of an alert."""
     return AlertView(
         id=alert.id,
         rule=alert.rule,

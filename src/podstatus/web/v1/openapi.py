@@ -86,7 +86,6 @@ _AGE_HEADER = {
 
 @cache
 def openapi_document(routes: tuple[Route, ...] = ROUTES) -> bytes:
-    """The encoded document for these routes."""
     responses = [it.response for it in ENDPOINTS if it.response is not None]
     references, components = schemas([*responses, ErrorResponse])
     by_kind = dict(zip(responses, references, strict=False))

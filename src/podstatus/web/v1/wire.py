@@ -263,7 +263,6 @@ def rfc3339_millis(at: int) -> str:
 
 
 def encode_response(response: msgspec.Struct) -> bytes:
-    """Encode a struct of this module as JSON."""
     return msgspec.json.encode(response, enc_hook=_encode_hook)
 
 

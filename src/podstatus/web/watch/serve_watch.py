@@ -84,7 +84,6 @@ class WatchService:
 
     @property
     def count(self) -> int:
-        """The number of connected clients."""
         return len(self._tasks)
 
     async def handle(self, request: web.BaseRequest, user: str = "") -> web.StreamResponse:
@@ -105,7 +104,6 @@ class WatchService:
                 return response
 
     async def stop(self) -> None:
-        """Disconnect all clients of the watch."""
         self._stopping = True
         tasks = list(self._tasks)
         for task in tasks:

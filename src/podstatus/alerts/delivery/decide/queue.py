@@ -135,7 +135,6 @@ class DeliveryQueue:
 
     @property
     def waiting(self) -> int:
-        """Number of messages in the queue."""
         return len(self._waiting)
 
     def firing(self) -> list[Alert]:

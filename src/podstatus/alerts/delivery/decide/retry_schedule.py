@@ -47,9 +47,7 @@ class RetrySchedule:
         return now >= self._retry_due
 
     def seconds_until_retry(self, now: int) -> float:
-        """Seconds until failed alerts may be retried."""
         return max(0, self._retry_due - now) / _SECOND
 
     def seconds_until_new(self, now: int) -> float:
-        """Seconds until a new alert may be sent."""
         return max(0, self._new_due - now) / _SECOND

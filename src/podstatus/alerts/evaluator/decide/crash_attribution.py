@@ -27,7 +27,6 @@ class WorkerExit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problem(self) -> str:
-        """The problem to report for the rule."""
         if self.code == -signal.SIGPROF:
             return (
                 f"it takes more than {RULE_SECONDS:g} s of CPU per pod or node; use fewer "
@@ -43,7 +42,6 @@ class WorkerExit(msgspec.Struct, frozen=True, kw_only=True):
         return self.code in _CRASHES
 
     def __str__(self) -> str:
-        """Describe the exit for the log."""
         if self.code is None:
             return "it made no progress"
         if self.code < 0:
@@ -78,7 +76,6 @@ class CrashAttribution:
         self._strikes: Counter[tuple[str, ...]] = Counter()
 
     def decide(self, death: WorkerExit) -> CrashDecision:
-        """Return what to do after a death."""
         if not death.rules:
             return RestartLater()
         is_own = death.code == -signal.SIGPROF or death.is_crash

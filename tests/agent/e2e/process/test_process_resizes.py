@@ -85,13 +85,28 @@ def stable_status(pod: Document) -> Document:
     return {key: value for key, value in pod["status"].items() if key != "conditions"}
 
 
-def test_a_running_process_is_resized_and_the_next_agent_knows_it(limited: ProcessNode) -> None:
-    cluster = limited.start_ready()
+def resized(cluster: Cluster) -> Document:
+    """A pod `web` that was started small, and is large now."""
     cluster.create(command_pod("web", "sleep", "600", container={"resources": SMALL}))
     cluster.wait_ready("web")
     cluster.wait_for("web", has(SMALL, 1))
     resize(cluster, "web", LARGE)
-    before = cluster.wait_for("web", has(LARGE, 2))
+    return cluster.wait_for("web", has(LARGE, 2))
+
+
+def see_it_after_a_kill(node: ProcessNode, before: Document) -> None:
+    node.kill()
+    cluster = node.start_ready()
+    cluster.create(command_pod("later", "sleep", "600"))
+    cluster.wait_ready("later")
+    after = cluster.pod("web")
+    assert after is not None
+    assert (stable_status(after), resizing(after)) == (stable_status(before), [])
+
+
+def test_a_running_process_is_resized_and_the_next_agent_knows_it(limited: ProcessNode) -> None:
+    cluster = limited.start_ready()
+    before = resized(cluster)
     cluster.wait_for_event("ResizeCompleted", "web")
     facts = in_force(limited, before)
     assert facts is not None
@@ -109,18 +124,8 @@ def test_a_running_process_is_resized_and_the_next_agent_knows_it(limited: Proce
 
 def test_a_killed_agent_shows_the_same_when_it_is_back(limited: ProcessNode) -> None:
     cluster = limited.start_ready()
-    cluster.create(command_pod("web", "sleep", "600", container={"resources": SMALL}))
-    cluster.wait_ready("web")
-    cluster.wait_for("web", has(SMALL, 1))
-    resize(cluster, "web", LARGE)
-    before = cluster.wait_for("web", has(LARGE, 2))
-    limited.kill()
-    cluster = limited.start_ready()
-    cluster.create(command_pod("later", "sleep", "600"))
-    cluster.wait_ready("later")
-    after = cluster.pod("web")
-    assert after is not None
-    assert (stable_status(after), resizing(after)) == (stable_status(before), [])
+    before = resized(cluster)
+    see_it_after_a_kill(limited, before)
 
 
 def test_memory_that_is_used_is_not_taken_away(limited: ProcessNode) -> None:
@@ -143,16 +148,6 @@ def test_without_cgroups_a_resize_is_remembered_and_an_event_says_what_it_is_wor
     user = need_nobody() if os.geteuid() == 0 else None
     with process_node(isolation="none", user=user) as node:
         cluster = node.start_ready()
-        cluster.create(command_pod("web", "sleep", "600", container={"resources": SMALL}))
-        cluster.wait_ready("web")
-        cluster.wait_for("web", has(SMALL, 1))
-        resize(cluster, "web", LARGE)
-        before = cluster.wait_for("web", has(LARGE, 2))
+        before = resized(cluster)
         cluster.wait_for_event("LimitsNotEnforced", "web")
-        node.kill()
-        cluster = node.start_ready()
-        cluster.create(command_pod("later", "sleep", "600"))
-        cluster.wait_ready("later")
-        after = cluster.pod("web")
-        assert after is not None
-        assert (stable_status(after), resizing(after)) == (stable_status(before), [])
+        see_it_after_a_kill(node, before)

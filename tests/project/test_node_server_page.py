@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from podstatus.web.auth.attributes import node_subresources
+from podstatus.web.auth.authorizer import node_subresources
 from podstatus.web.routes import ROUTES, Route
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()

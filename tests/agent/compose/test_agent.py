@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose import agent as build_node
-from podstatus.agent.compose.agent import NodeAgent, health_url
+from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.build_dependencies import BuildRuntime
 from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon import apiserver_process, run_agent
@@ -129,8 +129,3 @@ def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
     drain = 1.5 * build_node._DRAIN_SECONDS
     moment = 0.5
     assert drain + apiserver_process._STOP_TIMEOUT_SECONDS + moment <= run_agent._STOP_SECONDS
-
-
-def test_an_address_of_version_6_is_put_into_brackets() -> None:
-    assert health_url("::1", 10248) == "http://[::1]:10248"
-    assert health_url("127.0.0.1", 10248) == "http://127.0.0.1:10248"

@@ -16,7 +16,6 @@ from podstatus.agent.compose.kubelet_server import (
     KubeletServer,
     ensure_server_certificate,
     ensure_server_files,
-    server_url,
 )
 from podstatus.agent.compose.serving_certificate import (
     KubeletServerError,
@@ -24,6 +23,7 @@ from podstatus.agent.compose.serving_certificate import (
     ensure_certificate,
     server_context,
 )
+from podstatus.agent.daemon.serve_apiserver import local_url
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
@@ -208,4 +208,4 @@ async def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     ],
 )
 def test_the_url_can_be_asked_from_this_machine(address: str, url: str) -> None:
-    assert server_url(address, 10250) == url
+    assert local_url(address, 10250) == url

@@ -20,8 +20,6 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
-from podstatus.observe.metrics.podstatus_collector import AgentMetricsSource
-from podstatus.observe.metrics.resource_collector import ResourceMetricsSource
 from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
@@ -30,7 +28,7 @@ from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
 from podstatus.runtime.port import RuntimePod
-from podstatus.status.counters import Counters
+from podstatus.status.counters import Counters, Counts
 from podstatus.status.decide.startup_measurement import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.testing.builders import make_pod, running
@@ -103,15 +101,14 @@ class Watched:
         )
 
     @property
-    def agent(self) -> AgentMetricsSource:
-        """The sources that only an agent has."""
+    def agent(self) -> tuple[Counts, EventCounts, Heartbeats]:
+        """What only an agent has."""
         events = EventCounts(recorded=9, sent=5, patched=1, dropped={"spam": 2})
-        return AgentMetricsSource(
-            counts=self.counters.snapshot, events=lambda: events, heartbeats=self.heartbeats
-        )
+        return self.counters.snapshot(), events, self.heartbeats
 
-    def usage(self, *, metered: bool = True) -> ResourceMetricsSource:
-        """The resource usage."""
+    @property
+    def usage(self) -> tuple[UsageSnapshot, Mapping[PodUID, RuntimePod]]:
+        """The resource usage, and the pods of the runtime."""
         part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500)}
         used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700)
         machine = MachineReading(
@@ -122,13 +119,9 @@ class Watched:
             machine=machine,
             node=Usage(at=AT, cpu_seconds=99.0, memory_bytes=9000),
             pods={pod.uid: used for pod in self.all},
-            containers={pod.uid: part for pod in self.all} if metered else {},
+            containers={pod.uid: part for pod in self.all},
         )
-        return ResourceMetricsSource(
-            snapshot=lambda: snapshot,
-            running=lambda: {pod.uid: runtime_pod(pod) for pod in self.all},
-            measures_containers=metered,
-        )
+        return snapshot, {pod.uid: runtime_pod(pod) for pod in self.all}
 
     def lives(self) -> list[PodLifecycle]:
         """One desired, one static and terminating, one orphan, one runtime only."""

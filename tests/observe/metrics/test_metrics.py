@@ -19,7 +19,7 @@ from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
 )
-from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
+from podstatus.observe.metrics.resource_collector import resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.targets import find_targets
@@ -185,7 +185,7 @@ def test_how_pods_are_adds_up_to_all_pods() -> None:
 async def test_a_stalled_service_is_seen() -> None:
     watched = Watched()
     await watched.clock.advance(11)
-    collected = values(agent_metrics(watched.agent))
+    collected = values(agent_metrics(*watched.agent))
     assert collected["podstatus_service_stalled{service=relist}"] == 1
     assert collected["podstatus_service_silent_seconds{service=relist}"] == 11
 
@@ -204,17 +204,10 @@ def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
 
 
 def test_a_node_that_was_not_measured_says_so() -> None:
-    state = Watched().usage()
-    unknown = type(state)(snapshot=lambda: None, running=state.running, measures_containers=True)
-    collected = values(resource_metrics(unknown))
+    _, running = Watched().usage
+    collected = values(resource_metrics(None, running))
     assert collected["resource_scrape_error{}"] == 1
     assert not any(name.startswith("node_") for name in collected)
-
-
-def test_containers_that_are_not_measured_have_no_cadvisor_page() -> None:
-    watched = Watched()
-    assert container_metrics(watched.usage(metered=False)) is None
-    assert values(container_metrics(watched.usage()) or ())
 
 
 def test_checks_are_made_when_they_are_asked_for_and_counted() -> None:
@@ -261,7 +254,7 @@ def test_pages_are_looked_up_in_the_loop_and_written_elsewhere() -> None:
 
 
 def test_what_is_used_has_the_time_at_which_it_was_read() -> None:
-    text = render(resource_metrics(Watched().usage())).body.decode()
+    text = render(resource_metrics(*Watched().usage)).body.decode()
     times = {
         sample.name: sample.timestamp
         for family in text_string_to_metric_families(text)

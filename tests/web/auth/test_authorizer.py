@@ -10,12 +10,13 @@ from yarl import URL
 
 from podstatus.kube.objects.authentication import UserInfo
 from podstatus.testing.clock import FakeClock
-from podstatus.web.auth.attributes import node_subresources, request_verb
 from podstatus.web.auth.authorizer import (
     Authorizer,
     RequestAttributes,
     bearer_token,
     certificate_user,
+    node_subresources,
+    request_verb,
 )
 from podstatus.web.errors import HttpError
 from podstatus.web.ports import ServerOptions

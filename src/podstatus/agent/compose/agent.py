@@ -27,6 +27,7 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.client import HttpNodeApi
+from podstatus.client.kubeconfig.server_url import host_and_port
 from podstatus.events import reasons
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.observe.metrics.watch_counters import WatchCounts
@@ -241,7 +242,7 @@ class NodeAgent:
                 "or pass another --healthz-port (0 disables it)"
             ) from error
         stack.push_async_callback(listener.stop)
-        return health_url(host, port)
+        return f"http://{host_and_port(host, str(port))}"
 
     def _checks(self) -> dict[str, HealthCheck]:
         checks = heartbeat_checks(self._shared.heartbeats)
@@ -274,7 +275,3 @@ def build_node_agent(context: AgentContext) -> NodeAgent:
     """Build the agent without starting it. Raises AgentError."""
     clock = SystemClock()
     return NodeAgent(context, clock, Heartbeats(clock), build_runtime)
-
-
-def health_url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

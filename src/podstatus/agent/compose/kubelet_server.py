@@ -15,7 +15,7 @@ from podstatus.agent.compose.serving_certificate import (
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.daemon.serve_apiserver import reachable_host
+from podstatus.agent.daemon.serve_apiserver import local_url
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient
@@ -119,7 +119,7 @@ class KubeletServer:
     @property
     def url(self) -> str:
         """The URL for clients on this machine; empty before `start`."""
-        return server_url(self._settings.address, self._port) if self._port else ""
+        return local_url(self._settings.address, self._port) if self._port else ""
 
     async def start(self, dependencies: HandlerDependencies) -> None:
         """Start to listen. Raises KubeletServerError."""
@@ -146,12 +146,6 @@ class KubeletServer:
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
-
-
-def server_url(address: str, port: int) -> str:
-    """Return the URL for clients on this machine of a server that listens on `address`."""
-    host = reachable_host(address)
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def _server_options(settings: AgentSettings, token: str, node_name: str) -> ServerOptions:

@@ -16,14 +16,12 @@ from podstatus.observe.metrics.kubelet_collector import (
 from podstatus.observe.metrics.model import LazySamples, Samples
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
-    AgentMetricsSource,
     agent_metrics,
     podstatus_metrics,
     process_metrics,
     watch_metrics,
 )
 from podstatus.observe.metrics.resource_collector import (
-    ResourceMetricsSource,
     container_metrics,
     resource_metrics,
 )
@@ -56,36 +54,29 @@ def build_metric_pages(
         running=pleg.pods,
         last_relist=lambda: pleg.last_listed,
     )
-    agent = AgentMetricsSource(
-        counts=pods.counters.snapshot,
-        events=lambda: recorder.counts,
-        heartbeats=dependencies.heartbeats,
-    )
-    used = ResourceMetricsSource(
-        snapshot=lambda: node.usage.snapshot,
-        running=pleg.pods,
-        measures_containers=isinstance(dependencies.counted_runtime, ContainerStats),
-    )
+    measures_containers = isinstance(dependencies.counted_runtime, ContainerStats)
 
     def everything() -> Iterator[Samples | LazySamples]:
         yield from kubelet_metrics(state)
         yield from request_metrics(dependencies.server_health.requests)
         yield from podstatus_metrics(status_view, dependencies.clock)
-        yield from agent_metrics(agent)
+        yield from agent_metrics(pods.counters.snapshot(), recorder.counts, dependencies.heartbeats)
         yield from watch_metrics(watch_counts)
         yield from process_metrics()
         if alerts is not None:
             yield from alert_metrics(alerts)
 
-    def probes() -> Iterable[Samples]:
-        return probe_metrics(work)
+    def containers() -> Iterable[Samples] | None:
+        if not measures_containers:
+            return None
+        return container_metrics(node.usage.snapshot, pleg.pods())
 
     return MetricPages(
         {
             "": everything,
-            "resource": lambda: resource_metrics(used),
-            "cadvisor": lambda: container_metrics(used),
-            "probes": probes,
+            "resource": lambda: resource_metrics(node.usage.snapshot, pleg.pods()),
+            "cadvisor": containers,
+            "probes": lambda: probe_metrics(work),
             "slis": HealthCheckCollector(checks),
         }
     )

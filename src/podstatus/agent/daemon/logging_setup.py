@@ -115,17 +115,13 @@ def _formatter(log_format: str) -> ProcessorFormatter:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
         ],
         processors=[
-            _extract_fields if is_json else _unchanged,
+            *([_extract_fields] if is_json else []),
             structlog.processors.format_exc_info,
             ProcessorFormatter.remove_processors_meta,
             _redact_secrets,
             _json_line if is_json else _text_line,
         ],
     )
-
-
-def _unchanged(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    return event
 
 
 def _extract_fields(_logger: Any, _method: str, event: EventDict) -> EventDict:

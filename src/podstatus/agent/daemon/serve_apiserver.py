@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import ipaddress
 import os
 import signal
 import ssl
@@ -26,6 +25,7 @@ from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.system_clock import SystemClock
 from podstatus.base.system_time import wall_clock_ns
+from podstatus.client.kubeconfig.server_url import host_and_port
 
 READY_FD_VARIABLE = "PODSTATUS_READY_FD"
 """Environment variable of a child process: the inherited pipe for its `EmbeddedServerAccess`."""
@@ -146,7 +146,7 @@ async def _serve_from(
     )
     server = build(parts)
     try:
-        url = _url(settings.host, await _start(server, settings))
+        url = local_url(settings.host, await _start(server, settings))
         access = ClientCredentials(url=url, token=parts.token, authority=authority)
         where = f"in {folder.path}" if settings.root_dir else "in memory"
         announce(ServerInfo(url=url, kubeconfig=write_client_files(folder, access), where=where))
@@ -233,11 +233,6 @@ def reachable_host(host: str) -> str:
     return _LOOPBACK_BY_WILDCARD.get(host, host)
 
 
-def _url(host: str, port: int) -> str:
-    """Return the URL by which local clients reach the server."""
-    host = reachable_host(host)
-    try:
-        is_ipv6 = ipaddress.ip_address(host).version == 6
-    except ValueError:
-        is_ipv6 = False
-    return f"https://[{host}]:{port}" if is_ipv6 else f"https://{host}:{port}"
+def local_url(host: str, port: int) -> str:
+    """Return the URL by which local clients reach an HTTPS server that listens on `host`."""
+    return f"https://{host_and_port(reachable_host(host), str(port))}"

@@ -1,10 +1,9 @@
 """Collect podstatus' own metrics, of an agent or of a whole cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
-import msgspec
 import psutil
 
 from podstatus import __version__
@@ -24,14 +23,6 @@ from podstatus.status.counters import Counts
 _OTHER_PHASE = "Unknown"
 
 
-class AgentMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Sources that only an agent has. None of them blocks."""
-
-    counts: Callable[[], Counts]
-    events: Callable[[], EventCounts]
-    heartbeats: Heartbeats
-
-
 def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | LazySamples]:
     """Yield the metrics that agents and observers share."""
     yield by_label(table.BUILD_INFO, {__version__: 1})
@@ -45,11 +36,11 @@ def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | Lazy
     yield from _history_samples(view.history.counts)
 
 
-def agent_metrics(state: AgentMetricsSource) -> Iterator[Samples]:
+def agent_metrics(counts: Counts, events: EventCounts, heartbeats: Heartbeats) -> Iterator[Samples]:
     """Yield the metrics that only an agent has."""
-    yield by_label(table.SYNC_FAILURES, state.counts().sync_failures)
-    yield from _event_samples(state.events())
-    yield from service_metrics(state.heartbeats)
+    yield by_label(table.SYNC_FAILURES, counts.sync_failures)
+    yield from _event_samples(events)
+    yield from service_metrics(heartbeats)
 
 
 def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:

@@ -1,8 +1,6 @@
 """Collect the resource usage of node, pods and containers, as the kubelet's `/metrics/resource`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-
-import msgspec
+from collections.abc import Iterator, Mapping
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
@@ -21,18 +19,10 @@ from podstatus.runtime.port import RuntimePod
 _SECOND = 1_000_000_000
 
 
-class ResourceMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Sources of resource metrics. None of them blocks."""
-
-    snapshot: Callable[[], UsageSnapshot | None]
-    running: Callable[[], Mapping[PodUID, RuntimePod]]
-    measures_containers: bool
-    """Whether the runtime measures containers."""
-
-
-def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
+def resource_metrics(
+    snapshot: UsageSnapshot | None, running: Mapping[PodUID, RuntimePod]
+) -> Iterator[Samples]:
     """Yield the metrics of `/metrics/resource`. What is not measured is omitted."""
-    snapshot, running = state.snapshot(), state.running()
     yield single(table.RESOURCE_ERROR, 1 if snapshot is None else 0)
     yield Samples(table.CONTAINER_START, _start_times(running))
     if snapshot is None:
@@ -43,14 +33,13 @@ def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
     yield from _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
 
 
-def container_metrics(state: ResourceMetricsSource) -> Iterable[Samples] | None:
-    """Return the container metrics of cAdvisor's page; None if containers are not measured."""
-    snapshot, running = state.snapshot(), state.running()
-    if not state.measures_containers:
-        return None
+def container_metrics(
+    snapshot: UsageSnapshot | None, running: Mapping[PodUID, RuntimePod]
+) -> Iterator[Samples]:
+    """Yield the container metrics of cAdvisor's page."""
     containers = {} if snapshot is None else _usage_by_container(snapshot, running)
-    used = _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
-    return (*used, Samples(table.CONTAINER_START, _start_times(running)))
+    yield from _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
+    yield Samples(table.CONTAINER_START, _start_times(running))
 
 
 def _usage_samples(

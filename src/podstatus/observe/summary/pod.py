@@ -113,7 +113,7 @@ def summarize_pod(pod: Pod) -> PodSummary:
     meta, spec, status = pod.metadata, pod.spec, pod.status
     init = [
         "sidecar" if is_restartable_init_container(c) else "init"
-        for c in _all_containers(spec.init_containers)
+        for c in spec.init_containers or ()
     ]
     return PodSummary(
         uid=pod.uid,
@@ -134,19 +134,14 @@ def summarize_pod(pod: Pod) -> PodSummary:
         gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         conditions=tuple(map(_condition, status.conditions or ())),
         containers=(
-            *_containers(
-                _all_containers(spec.init_containers), init, status.init_container_statuses
+            *_containers(spec.init_containers or (), init, status.init_container_statuses),
+            *_containers(spec.containers or (), ["container"], status.container_statuses),
+            *(
+                _container(it.name, "ephemeral", it.image, it)
+                for it in status.ephemeral_container_statuses or ()
             ),
-            *_containers(
-                _all_containers(spec.containers), ["container"], status.container_statuses
-            ),
-            *_ephemeral(status.ephemeral_container_statuses),
         ),
     )
-
-
-def _all_containers(containers: Sequence[Container] | None) -> Sequence[Container]:
-    return containers or ()
 
 
 def _condition(condition: PodCondition) -> ConditionSummary:
@@ -173,10 +168,6 @@ def _containers(
         )
         for number, container in enumerate(specs)
     ]
-
-
-def _ephemeral(statuses: Sequence[ContainerStatus] | None) -> list[ContainerSummary]:
-    return [_container(s.name, "ephemeral", s.image, s) for s in statuses or ()]
 
 
 def _container(

@@ -61,27 +61,6 @@ class _Size(msgspec.Struct, frozen=True, rename="pascal"):
     height: int
 
 
-class _Cause(msgspec.Struct, frozen=True, omit_defaults=True):
-    reason: str = ""
-    message: str = ""
-
-
-class _Details(msgspec.Struct, frozen=True):
-    causes: tuple[_Cause, ...]
-
-
-class _Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The fields of `v1.Status` that the error channel uses."""
-
-    metadata: dict[str, str]
-    """Always present and empty."""
-    status: str
-    message: str = ""
-    reason: str = ""
-    details: _Details | None = None
-    code: int = 0
-
-
 def choose_protocol(offered: str) -> str | None:
     """The preferred protocol of a Sec-WebSocket-Protocol header; None if none is supported."""
     names = {name.strip() for name in offered.split(",")}
@@ -137,32 +116,26 @@ def hello_frame(request: StreamOptions) -> bytes:
 
 def exit_message(code: int) -> bytes:
     if code == 0:
-        return _status_message(_Status(metadata={}, status="Success"))
+        return _status_message(status="Success")
     return _status_message(
-        _Status(
-            metadata={},
-            status="Failure",
-            message=f"command terminated with non-zero exit code: exit status {code}",
-            reason="NonZeroExitCode",
-            details=_Details((_Cause("ExitCode", str(code)),)),
-        )
+        status="Failure",
+        message=f"command terminated with non-zero exit code: exit status {code}",
+        reason="NonZeroExitCode",
+        details={"causes": [{"reason": "ExitCode", "message": str(code)}]},
     )
 
 
 def failure_message(reason: str) -> bytes:
     """The final message for a session that failed."""
-    message = f"Internal error occurred: {reason}"
     return _status_message(
-        _Status(
-            metadata={},
-            status="Failure",
-            message=message,
-            reason="InternalError",
-            details=_Details((_Cause("", reason),)),
-            code=500,
-        )
+        status="Failure",
+        message=f"Internal error occurred: {reason}",
+        reason="InternalError",
+        details={"causes": [{"message": reason}]},
+        code=500,
     )
 
 
-def _status_message(status: _Status) -> bytes:
-    return bytes([ChannelNumber.ERROR]) + msgspec.json.encode(status)
+def _status_message(**fields: object) -> bytes:
+    """A message on the error channel: a `v1.Status`, whose metadata is present and empty."""
+    return bytes([ChannelNumber.ERROR]) + msgspec.json.encode({"metadata": {}, **fields})

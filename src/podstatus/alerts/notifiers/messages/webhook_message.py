@@ -30,30 +30,6 @@ class UnusableSecretError(ValueError):
     """The secret is not valid base64."""
 
 
-class _Subject(msgspec.Struct, frozen=True):
-    scope: str
-    namespace: str
-    name: str
-    uid: str
-    node: str
-
-
-class _Message(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    version: int = VERSION
-    id: str
-    state: str
-    rule: str
-    severity: str
-    subject: _Subject
-    labels: dict[str, str]
-    annotations: dict[str, str]
-    truncated: bool = False
-    since: str
-    fired: str | None
-    resolved: str | None
-    link: str
-
-
 def message_id(alert: Alert) -> str:
     """Return an ID that is the same for every repetition, so that receivers can deduplicate."""
     return f"{alert.id}-{alert.state}"
@@ -62,24 +38,31 @@ def message_id(alert: Alert) -> str:
 def webhook_body(alert: Alert, link: str = "") -> bytes:
     """Encode the alert as JSON; `link` is its URL."""
     subject = alert.subject
-    message = _Message(
-        id=alert.id,
-        state=alert.state,
-        rule=alert.rule,
-        severity=alert.severity,
-        subject=_Subject(subject.scope, subject.namespace, subject.name, subject.uid, subject.node),
-        labels=dict(alert.labels),
-        annotations=dict(alert.annotations),
-        since=_time(alert.since) or "",
-        fired=_time(alert.fired),
-        resolved=_time(alert.resolved),
-        link=link,
-    )
+    message = {
+        "version": VERSION,
+        "id": alert.id,
+        "state": alert.state,
+        "rule": alert.rule,
+        "severity": alert.severity,
+        "subject": {
+            "scope": subject.scope,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "uid": subject.uid,
+            "node": subject.node,
+        },
+        "labels": alert.labels,
+        "annotations": alert.annotations,
+        "truncated": False,
+        "since": _time(alert.since) or "",
+        "fired": _time(alert.fired),
+        "resolved": _time(alert.resolved),
+        "link": link,
+    }
     body = msgspec.json.encode(message)
     if len(body) <= MAX_BODY_BYTES:
         return body
-    short = msgspec.structs.replace(message, annotations={}, truncated=True)
-    return msgspec.json.encode(short)
+    return msgspec.json.encode(message | {"annotations": {}, "truncated": True})
 
 
 def _time(nanos: int) -> str | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.model import Samples, gauge, single
-from podstatus.observe.metrics.pages import MetricPages
 from tests.support.web.node_server import Scene, play
 
 PATHS = ("/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis")

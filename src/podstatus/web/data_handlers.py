@@ -9,7 +9,7 @@ from aiohttp import web
 
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.ports import StatusView
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.errors import SECURITY_HEADERS, not_found

@@ -15,7 +15,7 @@ from aiohttp import web
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.metrics.pages import MetricPages
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.ports import StatusView
 from podstatus.runtime.streams import Logs, Streaming, StreamOptions

@@ -12,10 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from podstatus.alerts.metrics import MAX_SERIES, alert_metrics
 from podstatus.base.metric_values import Histogram
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.metrics.exposition import render
+from podstatus.observe.metrics.exposition import MetricPages, render
 from podstatus.observe.metrics.kubelet_collector import probe_metrics
 from podstatus.observe.metrics.model import MetricKind, Samples
-from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
 )

@@ -3,9 +3,11 @@
 An error of the history file is logged; all other services continue.
 """
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -14,8 +16,13 @@ from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.async_reader import AsyncHistoryReader
-from podstatus.observe.history.sqlite_store import History, HistoryError
+from podstatus.observe.history.sqlite_store import (
+    History,
+    HistoryEntry,
+    HistoryError,
+    HistoryReader,
+    open_history_reader,
+)
 from podstatus.observe.history.status_listener import (
     AgentDowntime,
     StatusHistoryWriter,
@@ -35,13 +42,17 @@ HISTORY_FILE = "history.db"
 WriterT = TypeVar("WriterT", bound=HistoryWriter[Any])
 
 
-class HistoryFile(AsyncHistoryReader, Generic[WriterT]):
-    """The history database, for reading, and its writer, if it is enabled and usable."""
+class HistoryFile(Generic[WriterT]):
+    """The history database and its writer, if it is enabled and usable.
+
+    It is read in a thread of its own: asyncio's default threads resolve names and write to disk,
+    and may all be blocked just when the history is needed.
+    """
 
     def __init__(
         self, settings: AgentSettings, root: Path, build_writer: Callable[[History], WriterT]
     ) -> None:
-        super().__init__(self.require_path)
+        self._read_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-history")
         self.path = root / HISTORY_FILE
         self.problem = ""
         """Why the history is enabled but not usable; empty if it is usable or disabled."""
@@ -76,9 +87,26 @@ class HistoryFile(AsyncHistoryReader, Generic[WriterT]):
             raise HistoryError(self.problem or "history is disabled (--no-history)")
         return self.path
 
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
+        """Return the entries of all pods of this name. Raises HistoryError."""
+        return await self._read(lambda history: history.timeline(namespace, name, after=after))
+
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
+        """Return the entries of all pods after an ID. Raises HistoryError."""
+        return await self._read(lambda history: history.entries_after(after, limit=limit))
+
+    async def _read(
+        self, query: Callable[[HistoryReader], list[HistoryEntry]]
+    ) -> list[HistoryEntry]:
+        def read() -> list[HistoryEntry]:
+            with open_history_reader(self.require_path()) as history:
+                return query(history)
+
+        return await asyncio.get_running_loop().run_in_executor(self._read_thread, read)
+
     def close(self) -> None:
         """Close the reader thread and the database; the writer must have stopped."""
-        super().close()
+        self._read_thread.shutdown(wait=False, cancel_futures=True)
         if self.store is not None:
             try:
                 self.store.close()

@@ -7,6 +7,7 @@ from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.kubelet_collector import (
     KubeletMetricsSource,
     kubelet_metrics,
@@ -14,7 +15,6 @@ from podstatus.observe.metrics.kubelet_collector import (
     request_metrics,
 )
 from podstatus.observe.metrics.model import LazySamples, Samples
-from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
     podstatus_metrics,

@@ -30,8 +30,8 @@ from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, Unavaila
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
 from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.model import LazySamples, Samples
-from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     podstatus_metrics,
     process_metrics,

@@ -2,9 +2,15 @@
 
 Bucket bounds are written as Go does in each format (`le="1"`, `le="1.0"`), so that queries written
 for a kubelet match.
+
+Pages are collected in the event loop and rendered in a dedicated thread, which takes milliseconds.
+asyncio's default threads write checkpoints, and may all be blocked by a slow disk, just when
+metrics are needed.
 """
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 
 import msgspec
@@ -30,6 +36,8 @@ from podstatus.observe.metrics.model import (
 
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text"
+CollectSamples = Callable[[], Iterable[Samples | LazySamples] | None]
+"""Returns the samples of this moment; None: the page does not exist. Must not block."""
 
 
 class MetricsPage(msgspec.Struct, frozen=True):
@@ -37,6 +45,28 @@ class MetricsPage(msgspec.Struct, frozen=True):
 
     body: bytes
     content_type: str
+
+
+class MetricPages:
+    """Serves `/metrics` and the pages below it. For one event loop."""
+
+    def __init__(self, pages: Mapping[str, CollectSamples]) -> None:
+        """`pages` by the last segment of their path; that of `/metrics` itself is empty."""
+        self._pages = pages
+        self._render_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics")
+
+    async def page(self, name: str, accept: str = "") -> MetricsPage | None:
+        """Return the page of this name for an Accept header; None if it does not exist."""
+        collect = self._pages.get(name)
+        entries = None if collect is None else collect()
+        if entries is None:
+            return None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._render_thread, render, list(entries), accept)
+
+    def close(self) -> None:
+        """Stop the thread without waiting for it."""
+        self._render_thread.shutdown(wait=False)
 
 
 def accepts_openmetrics(accept: str) -> bool:

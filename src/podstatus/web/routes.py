@@ -34,7 +34,7 @@ class RouteKind(Enum):
     WATCH = "watch"
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
+class Route(msgspec.Struct, frozen=True):
     """A path pattern; each `{name}` stands for one path segment."""
 
     pattern: str
@@ -57,56 +57,34 @@ OWN_API_PREFIXES = ("/v1/", "/openapi")
 """Path prefixes of the query API, which returns errors as JSON."""
 
 ROUTES = (
-    Route(pattern="/healthz", kind=RouteKind.HEALTH, methods=_READ_METHODS, allows_anonymous=True),
+    Route("/healthz", RouteKind.HEALTH, methods=_READ_METHODS, allows_anonymous=True),
+    Route("/healthz/{check}", RouteKind.HEALTH, methods=_READ_METHODS, allows_anonymous=True),
+    Route("/pods", RouteKind.PODS, allows_anonymous_local=True),
+    Route("/runningpods/", RouteKind.RUNNING_PODS, allows_anonymous_local=True),
+    Route("/containerLogs/{namespace}/{pod}/{container}", RouteKind.CONTAINER_LOGS),
+    Route("/exec/{namespace}/{pod}/{container}", RouteKind.EXEC, methods=_UPGRADE_METHODS),
+    Route("/exec/{namespace}/{pod}/{uid}/{container}", RouteKind.EXEC, methods=_UPGRADE_METHODS),
+    Route("/attach/{namespace}/{pod}/{container}", RouteKind.ATTACH, methods=_UPGRADE_METHODS),
     Route(
-        pattern="/healthz/{check}",
-        kind=RouteKind.HEALTH,
-        methods=_READ_METHODS,
-        allows_anonymous=True,
+        "/attach/{namespace}/{pod}/{uid}/{container}", RouteKind.ATTACH, methods=_UPGRADE_METHODS
     ),
-    Route(pattern="/pods", kind=RouteKind.PODS, allows_anonymous_local=True),
-    Route(pattern="/runningpods/", kind=RouteKind.RUNNING_PODS, allows_anonymous_local=True),
-    Route(pattern="/containerLogs/{namespace}/{pod}/{container}", kind=RouteKind.CONTAINER_LOGS),
-    Route(
-        pattern="/exec/{namespace}/{pod}/{container}", kind=RouteKind.EXEC, methods=_UPGRADE_METHODS
-    ),
-    Route(
-        pattern="/exec/{namespace}/{pod}/{uid}/{container}",
-        kind=RouteKind.EXEC,
-        methods=_UPGRADE_METHODS,
-    ),
-    Route(
-        pattern="/attach/{namespace}/{pod}/{container}",
-        kind=RouteKind.ATTACH,
-        methods=_UPGRADE_METHODS,
-    ),
-    Route(
-        pattern="/attach/{namespace}/{pod}/{uid}/{container}",
-        kind=RouteKind.ATTACH,
-        methods=_UPGRADE_METHODS,
-    ),
-    Route(pattern="/logs/", kind=RouteKind.AGENT_LOGS),
-    Route(pattern="/logs/{file}", kind=RouteKind.AGENT_LOGS),
-    Route(pattern="/metrics", kind=RouteKind.METRICS),
-    Route(pattern="/metrics/cadvisor", kind=RouteKind.METRICS),
-    Route(pattern="/metrics/probes", kind=RouteKind.METRICS),
-    Route(pattern="/metrics/resource", kind=RouteKind.METRICS),
-    Route(pattern="/metrics/slis", kind=RouteKind.METRICS),
-    Route(pattern="/drain", kind=RouteKind.DRAIN, methods=("GET", "POST", "DELETE")),
-    Route(pattern="/stats/summary", kind=RouteKind.STATS, allows_anonymous_local=True),
-    Route(pattern="/configz", kind=RouteKind.CONFIGZ),
-    Route(pattern="/flagz", kind=RouteKind.FLAGZ),
-    Route(pattern="/statusz", kind=RouteKind.STATUSZ),
+    Route("/logs/", RouteKind.AGENT_LOGS),
+    Route("/logs/{file}", RouteKind.AGENT_LOGS),
+    Route("/metrics", RouteKind.METRICS),
+    Route("/metrics/cadvisor", RouteKind.METRICS),
+    Route("/metrics/probes", RouteKind.METRICS),
+    Route("/metrics/resource", RouteKind.METRICS),
+    Route("/metrics/slis", RouteKind.METRICS),
+    Route("/drain", RouteKind.DRAIN, methods=("GET", "POST", "DELETE")),
+    Route("/stats/summary", RouteKind.STATS, allows_anonymous_local=True),
+    Route("/configz", RouteKind.CONFIGZ),
+    Route("/flagz", RouteKind.FLAGZ),
+    Route("/statusz", RouteKind.STATUSZ),
     *(
-        Route(
-            pattern=endpoint.pattern,
-            kind=RouteKind.QUERY,
-            methods=_READ_METHODS,
-            allows_anonymous_local=True,
-        )
+        Route(endpoint.pattern, RouteKind.QUERY, methods=_READ_METHODS, allows_anonymous_local=True)
         for endpoint in ENDPOINTS
     ),
-    Route(pattern=WATCH_ENDPOINT.pattern, kind=RouteKind.WATCH, allows_anonymous_local=True),
+    Route(WATCH_ENDPOINT.pattern, RouteKind.WATCH, allows_anonymous_local=True),
 )
 
 

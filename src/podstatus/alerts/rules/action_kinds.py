@@ -16,17 +16,17 @@ SEND_TIMEOUT_SECONDS = 30.0
 """Timeout of one attempt of any kind."""
 
 
-class ActionOption(msgspec.Struct, frozen=True, kw_only=True):
+class ActionOption(msgspec.Struct, frozen=True):
     """An option of an action kind."""
 
     name: str
     kind: OptionKind
+    meaning: str
     required: bool = False
     default: str = ""
-    meaning: str
 
 
-class ActionKind(msgspec.Struct, frozen=True, kw_only=True):
+class ActionKind(msgspec.Struct, frozen=True):
     """An action kind: its options and where it applies."""
 
     name: str
@@ -39,78 +39,70 @@ class ActionKind(msgspec.Struct, frozen=True, kw_only=True):
 
 _POD: frozenset[Scope] = frozenset(("pod",))
 _ACCESS = (
-    ActionOption(name="tokenFile", kind="file", meaning="File with a bearer token."),
-    ActionOption(name="caFile", kind="file", meaning="CA bundle to trust instead of the system's."),
+    ActionOption("tokenFile", "file", "File with a bearer token."),
+    ActionOption("caFile", "file", "CA bundle to trust instead of the system's."),
 )
 _CRITICAL = ActionOption(
-    name="criticalPods",
-    kind="pods",
-    meaning="System-critical pods that the action may affect: `kube-system/kube-proxy-*, …`; "
+    "criticalPods",
+    "pods",
+    "System-critical pods that the action may affect: `kube-system/kube-proxy-*, …`; "
     "default: none.",
 )
 
 ACTIONS = {
     kind.name: kind
     for kind in (
-        ActionKind(name="log", meaning="Writes a line to the agent's log."),
-        ActionKind(name="event", meaning="Records an event about the pod or node."),
+        ActionKind("log", "Writes a line to the agent's log."),
+        ActionKind("event", "Records an event about the pod or node."),
         ActionKind(
-            name="webhook",
-            meaning="Posts the alert as JSON.",
+            "webhook",
+            "Posts the alert as JSON.",
             options=(
-                ActionOption(name="url", kind="url", required=True, meaning="URL to post to."),
-                ActionOption(
-                    name="secretFile",
-                    kind="file",
-                    meaning="File with the secret that signs requests.",
-                ),
+                ActionOption("url", "url", "URL to post to.", required=True),
+                ActionOption("secretFile", "file", "File with the secret that signs requests."),
                 *_ACCESS,
                 ActionOption(
-                    name="timeout",
-                    kind="try",
+                    "timeout",
+                    "try",
+                    f"Timeout of one attempt, at most {SEND_TIMEOUT_SECONDS:g}s.",
                     default="10s",
-                    meaning=f"Timeout of one attempt, at most {SEND_TIMEOUT_SECONDS:g}s.",
                 ),
             ),
         ),
         ActionKind(
-            name="alertmanager",
-            meaning="Sends the alert to the API v2 of an Alertmanager.",
+            "alertmanager",
+            "Sends the alert to the API v2 of an Alertmanager.",
             options=(
                 ActionOption(
-                    name="url",
-                    kind="url",
-                    meaning="URL of the Alertmanager; default: the one in the settings.",
+                    "url", "url", "URL of the Alertmanager; default: the one in the settings."
                 ),
                 *_ACCESS,
             ),
         ),
         ActionKind(
-            name="nodeCondition",
-            meaning="Sets a node condition to True while the alert fires.",
+            "nodeCondition",
+            "Sets a node condition to True while the alert fires.",
             options=(
                 ActionOption(
-                    name="type",
-                    kind="own",
+                    "type",
+                    "own",
+                    "Condition type, prefixed with `alerts.podstatus.dev/`.",
                     required=True,
-                    meaning="Condition type, prefixed with `alerts.podstatus.dev/`.",
                 ),
                 ActionOption(
-                    name="ttl",
-                    kind="span",
+                    "ttl",
+                    "span",
+                    "Maximum duration of the condition, from when the alert fired.",
                     default="1h",
-                    meaning="Maximum duration of the condition, from when the alert fired.",
                 ),
             ),
         ),
         ActionKind(
-            name="restartContainer",
-            meaning="Kills a container of the pod, which is restarted by its restart policy.",
+            "restartContainer",
+            "Kills a container of the pod, which is restarted by its restart policy.",
             options=(
                 ActionOption(
-                    name="container",
-                    kind="name",
-                    meaning="Name of the container; default: all running containers.",
+                    "container", "name", "Name of the container; default: all running containers."
                 ),
                 _CRITICAL,
             ),
@@ -118,13 +110,13 @@ ACTIONS = {
             scopes=_POD,
         ),
         ActionKind(
-            name="deletePod",
-            meaning="Deletes the pod.",
+            "deletePod",
+            "Deletes the pod.",
             options=(
                 ActionOption(
-                    name="gracePeriodSeconds",
-                    kind="count",
-                    meaning="Grace period of the deletion; default: that of the pod.",
+                    "gracePeriodSeconds",
+                    "count",
+                    "Grace period of the deletion; default: that of the pod.",
                 ),
                 _CRITICAL,
             ),
@@ -132,21 +124,18 @@ ACTIONS = {
             scopes=_POD,
         ),
         ActionKind(
-            name="taintNode",
-            meaning="Taints the node while the alert fires.",
+            "taintNode",
+            "Taints the node while the alert fires.",
             options=(
                 ActionOption(
-                    name="key",
-                    kind="own",
-                    required=True,
-                    meaning="Taint key, prefixed with `alerts.podstatus.dev/`.",
+                    "key", "own", "Taint key, prefixed with `alerts.podstatus.dev/`.", required=True
                 ),
-                ActionOption(name="value", kind="value", meaning="Taint value."),
+                ActionOption("value", "value", "Taint value."),
                 ActionOption(
-                    name="effect",
-                    kind="effect",
+                    "effect",
+                    "effect",
+                    "Taint effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.",
                     default="NoSchedule",
-                    meaning="Taint effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.",
                 ),
             ),
             is_remediation=True,

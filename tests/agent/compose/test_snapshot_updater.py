@@ -8,17 +8,13 @@ from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
-
-
-class NothingRuns:
-    def could_have_running_containers(self, pod: Pod) -> bool:
-        return False
+from podstatus.testing.fakes import FakeDeletionSafety
 
 
 class Scene:
     def __init__(self, *pods: Pod) -> None:
         self.directory = PodManager(pods)
-        self.statuses = StatusManager(None, self.directory, NothingRuns())
+        self.statuses = StatusManager(None, self.directory, FakeDeletionSafety())
         self.board = SnapshotCache()
         self.poster = SnapshotUpdater(self.board, self.directory, self.statuses)
         self.statuses.add_notifier(self.poster)

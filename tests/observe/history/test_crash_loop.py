@@ -4,20 +4,16 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus import Pod, PodManager, StatusManager
+from podstatus import PodManager, StatusManager
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import History, HistoryEntry
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
+from podstatus.testing.fakes import FakeDeletionSafety
 
 CRASHES = 3
-
-
-class NothingRuns:
-    def could_have_running_containers(self, pod: Pod) -> bool:
-        return False
 
 
 def crash(number: int) -> ContainerStatus:
@@ -47,7 +43,7 @@ async def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     clock = FakeClock()
     pod = make_pod("web")
-    statuses = StatusManager(None, PodManager([pod]), NothingRuns(), clock=clock)
+    statuses = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), clock=clock)
     writer = StatusHistoryWriter(history, clock=clock)
     statuses.add_notifier(writer)
     began = clock.now()

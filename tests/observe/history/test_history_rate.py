@@ -14,15 +14,11 @@ from podstatus.observe.history.sqlite_store import History, open_history_reader
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
 from podstatus.testing.builders import make_pod, make_status, running
+from podstatus.testing.fakes import FakeDeletionSafety
 
 PODS = 100
 PER_SECOND = 500
 STEP = 0.02
-
-
-class NothingRuns:
-    def could_have_running_containers(self, pod: Pod) -> bool:
-        return False
 
 
 class Witness:
@@ -57,7 +53,7 @@ async def flip(statuses: StatusManager, pods: list[Pod], seconds: float) -> None
 
 async def run(path: Path, seconds: float) -> Witness:
     pods = [make_pod(f"pod-{number}") for number in range(PODS)]
-    statuses = StatusManager(None, PodManager(pods), NothingRuns())
+    statuses = StatusManager(None, PodManager(pods), FakeDeletionSafety())
     history, witness = History.open(path), Witness()
     writer = StatusHistoryWriter(history, clock=SystemClock())
     statuses.add_notifier(writer)

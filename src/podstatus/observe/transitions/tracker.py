@@ -185,10 +185,6 @@ class TransitionTracker(Generic[P, S]):
         return resume_transitions(last, transitions)
 
 
-def _status_of(pod: Pod) -> PodStatus:
-    return pod.status
-
-
 def _status_deletion(pod: Pod) -> Transition | None:
     if pod.metadata.deletion_timestamp is None:
         return None
@@ -196,22 +192,18 @@ def _status_deletion(pod: Pod) -> Transition | None:
     return Transition(kind=DELETION, duration_seconds=grace)
 
 
-def _identity(pod: PodSummary) -> PodSummary:
-    return pod
-
-
 def _summary_deletion(pod: PodSummary) -> Transition | None:
     return Transition(kind=DELETION) if pod.deleting else None
 
 
 STATUS_SOURCE: TransitionSource[Pod, PodStatus] = TransitionSource(
-    state_of=_status_of,
+    state_of=lambda pod: pod.status,
     diff=status_transitions,
     deletion=_status_deletion,
     estimate_size=estimate_status_size,
 )
 SUMMARY_SOURCE: TransitionSource[PodSummary, PodSummary] = TransitionSource(
-    state_of=_identity,
+    state_of=lambda pod: pod,
     diff=summary_transitions,
     deletion=_summary_deletion,
     estimate_size=estimate_summary_size,

@@ -241,7 +241,8 @@ class StatusManager:
         require_type(status, PodStatus)
         cached = self._store.entry(pod.uid)
         status = freeze(status, None if cached is None else cached.status)
-        status = structs.replace(status, observed_generation=pod.metadata.generation)
+        if status.observed_generation != pod.metadata.generation:
+            status = structs.replace(status, observed_generation=pod.metadata.generation)
         # Always resend the status of a pod that is being deleted: it may be deletable now.
         is_deleting = pod.metadata.deletion_timestamp is not None
         if not self._own_conditions.issuperset(map(_condition_type, status.conditions or ())):

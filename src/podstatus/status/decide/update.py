@@ -125,11 +125,10 @@ def decide_update(
         reason = check_container_state_transition(last_known, status, pod.spec, gates)
         if reason is not None:
             return UpdateRejected(reason)
-    status = structs.replace(
-        status,
-        start_time=last_known.start_time or status.start_time or now,
-        observed_generation=max(status.observed_generation, last_known.observed_generation),
-    )
+    start_time = last_known.start_time or status.start_time or now
+    generation = max(status.observed_generation, last_known.observed_generation)
+    if start_time != status.start_time or generation != status.observed_generation:
+        status = structs.replace(status, start_time=start_time, observed_generation=generation)
     status = normalize_containers(pod, status)
     terminations = new_terminations(last_known, status)
     # Transition times do not affect the comparison, so they are only set on a changed status.

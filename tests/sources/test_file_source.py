@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources import file_source, read_manifest_files
-from podstatus.sources.file_source import MAX_INITIAL_POLLS, FileSource
+from podstatus.sources import file_source
+from podstatus.sources.file_source import MAX_INITIAL_POLLS, FileSource, list_manifests
 from podstatus.sources.manifest.decode import ManifestProblem
-from podstatus.sources.read_manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
 from tests.support.loops import until
 from tests.support.manifests import WEB, named
@@ -232,7 +231,7 @@ async def test_all_files_are_read_again_once_per_period(scene: Scene) -> None:
     found = list_manifests(str(scene.path)).files
     # As on a file system with coarse times: only the content differs.
     scene.source._versions = {
-        place: read_manifest_files.FileVersion(found[place], known.digest)
+        place: file_source.FileVersion(found[place], known.digest)
         for place, known in scene.source._versions.items()
     }
     assert stamp.st_ino == (scene.path / "a.yaml").stat().st_ino
@@ -250,7 +249,7 @@ class Writer:
         self._scene = scene
         self._written = 0
 
-    def __call__(self, path: str) -> read_manifest_files.ManifestListing:
+    def __call__(self, path: str) -> file_source.ManifestListing:
         listing = list_manifests(path)
         self._written += 1
         self._scene.write("a.yaml", named(f"half-{self._written}"))

@@ -15,7 +15,7 @@ from typing import Any
 from podstatus.kube.scalars.duration import format_duration
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.http_target import USER_AGENT
-from podstatus.probes.dial_error import join_host_port
+from podstatus.probes.resolver import join_host_port
 
 _METHOD = "/grpc.health.v1.Health/Check"
 _STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")

@@ -11,9 +11,8 @@ from yarl import URL
 
 from podstatus.probes.decide.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
 from podstatus.probes.decide.http_target import HttpTarget
-from podstatus.probes.dial_error import dial_error_message
 from podstatus.probes.http_client import MAX_REQUESTS, http_session, redirect_url
-from podstatus.probes.resolver import HostResolver
+from podstatus.probes.resolver import HostResolver, dial_error_message
 
 _HEADERS_TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 _BODY_TIMEOUT = (

@@ -8,8 +8,12 @@ import asyncio
 import socket
 
 from podstatus.probes.decide.check_result import CheckResult
-from podstatus.probes.dial_error import CONNECTION_REFUSED, dial_error_message, join_host_port
-from podstatus.probes.resolver import HostResolver
+from podstatus.probes.resolver import (
+    CONNECTION_REFUSED,
+    HostResolver,
+    dial_error_message,
+    join_host_port,
+)
 
 
 async def check_tcp(host: str, port: int, *, seconds: float, resolver: HostResolver) -> CheckResult:

@@ -11,9 +11,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from podstatus.probes.decide.http_target import HttpTarget
-from podstatus.probes.dial_error import dial_error_message
 from podstatus.probes.http_client import MAX_REQUESTS, http_session, redirect_url
-from podstatus.probes.resolver import HostResolver
+from podstatus.probes.resolver import HostResolver, dial_error_message
 
 MAX_BODY_BYTES = 10 * 1024
 """Bytes of a response body that are read. Upstream's value."""

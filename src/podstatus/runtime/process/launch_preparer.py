@@ -16,10 +16,9 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import create_private, open_descriptor
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import ExecContext, HostPathArgument, PreparedCommand
+from podstatus.runtime.process.records.models import ExecContext, PreparedCommand
 from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
 from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
-    BubblewrapArgs,
     bubblewrap_args,
     check_arguments,
     check_spec,
@@ -211,7 +210,7 @@ class ContainerPreparer:
             env=env,
             cwd="",
             bubblewrap=arguments.argv,
-            host_paths=_host_paths(arguments),
+            host_paths=arguments.host_paths,
             capabilities=capabilities,
             exec_context=_sandboxed_exec_context(sandbox.cwd, run_as, capabilities or ()),
             seccomp=program,
@@ -266,13 +265,6 @@ def _sandboxed_exec_context(
         groups=run_as.groups,
         # The capabilities needed to switch the user are lost with the switch from root.
         capabilities=() if run_as.user else capabilities,
-    )
-
-
-def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:
-    return tuple(
-        HostPathArgument(argument=position, path=path.path, device=path.device, inode=path.inode)
-        for position, path in arguments.descriptors.items()
     )
 
 

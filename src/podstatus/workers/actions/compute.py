@@ -28,8 +28,12 @@ from podstatus.status.decide.generate_conditions import (
     has_usable_sandbox,
     should_all_containers_restart,
 )
+from podstatus.workers.actions.container_plans import (
+    RegularContainerPlan,
+    plan_init_containers,
+    plan_regular_containers,
+)
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
-from podstatus.workers.actions.init_containers import plan_init_containers
 from podstatus.workers.actions.model import (
     ContainerKind,
     ContainerProbeVerdicts,
@@ -38,10 +42,6 @@ from podstatus.workers.actions.model import (
     StopContainer,
 )
 from podstatus.workers.actions.pod_view import PodActionInput
-from podstatus.workers.actions.regular_containers import (
-    RegularContainerPlan,
-    plan_regular_containers,
-)
 from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
 
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"

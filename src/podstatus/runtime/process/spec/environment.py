@@ -8,6 +8,7 @@ import base64
 import binascii
 import contextlib
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -24,6 +25,7 @@ from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
 from podstatus.runtime.process.spec.downward_api import DownwardContext, env_field, resource_value
 
+T = TypeVar("T")
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The usual PATH in containers; independent of the agent's."""
 _MAX_SHOWN_LENGTH = 100
@@ -35,6 +37,20 @@ class ReferencedObjects(msgspec.Struct, frozen=True, kw_only=True):
 
     config_maps: Mapping[str, ConfigMap | None] = {}
     secrets: Mapping[str, Secret | None] = {}
+
+    def config_map(self, name: str, *, optional: bool | None) -> ConfigMap | None:
+        """Return the configMap; None if it is optional and missing. Raises CannotStartError."""
+        return _require(self.config_maps.get(name), "configmap", name, optional=optional)
+
+    def secret(self, name: str, *, optional: bool | None) -> Secret | None:
+        """Return the secret; None if it is optional and missing. Raises CannotStartError."""
+        return _require(self.secrets.get(name), "secret", name, optional=optional)
+
+
+def _require(obj: T | None, kind: str, name: str, *, optional: bool | None) -> T | None:
+    if obj is None and not optional:
+        raise config_error(f"{kind} {go_quoted(name)} not found")
+    return obj
 
 
 def referenced_names(container: Container) -> tuple[set[str], set[str]]:
@@ -87,14 +103,15 @@ def full_environment(declared: Mapping[str, str], *, hostname: str, home: str) -
     return {"PATH": DEFAULT_PATH, "HOME": home, "HOSTNAME": hostname, **declared}
 
 
-def secret_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
-    """Decode a value of a secret, which is base64. Raises CannotStartError."""
-    return _decode_base64(f"key {key} in Secret {namespace}/{name}", text)
+def decode_base64(where: str, text: str) -> bytes:
+    """Decode a value of a secret or a binary one of a configMap. Raises CannotStartError.
 
-
-def binary_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
-    """Decode a binary value of a configMap, which is base64. Raises CannotStartError."""
-    return _decode_base64(f"key {key} in ConfigMap {namespace}/{name}", text)
+    `where` names the value, as in `key k in Secret default/s`.
+    """
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise config_error(f"the value of {where} is not base64; write the object again") from error
 
 
 class _Objects:
@@ -105,27 +122,21 @@ class _Objects:
         self._objects = objects
 
     def config_map(self, name: str, *, optional: bool | None) -> dict[str, str] | None:
-        obj = self._objects.config_maps.get(name)
-        if obj is None:
-            _check_optional("configmap", name, optional=optional)
-            return None
-        return obj.data or {}
+        obj = self._objects.config_map(name, optional=optional)
+        return None if obj is None else obj.data or {}
 
     def secret(self, name: str, *, optional: bool | None) -> dict[str, str] | None:
-        obj = self._objects.secrets.get(name)
-        if obj is None:
-            _check_optional("secret", name, optional=optional)
-            return None
-        return obj.data or {}
+        obj = self._objects.secret(name, optional=optional)
+        return None if obj is None else obj.data or {}
 
     def secret_text(self, name: str, key: str, value: str) -> str:
-        data = secret_bytes(self._namespace, name, key, value)
+        where = f"key {key} in Secret {self._namespace}/{name}"
         try:
-            return data.decode()
+            return decode_base64(where, value).decode()
         except UnicodeDecodeError as error:
             raise config_error(
-                f"key {key} in Secret {self._namespace}/{name} is not UTF-8 and cannot be a "
-                "variable; mount the secret as a volume instead"
+                f"{where} is not UTF-8 and cannot be a variable; "
+                "mount the secret as a volume instead"
             ) from error
 
     def has_key(
@@ -166,11 +177,6 @@ def _with_variable_name(name: str) -> Iterator[None]:
             f"environment variable {go_quoted(name[:_MAX_SHOWN_LENGTH])}: {error}; "
             "shorten it, or put it into a volume"
         ) from error
-
-
-def _check_optional(kind: str, name: str, *, optional: bool | None) -> None:
-    if not optional:
-        raise config_error(f"{kind} {go_quoted(name)} not found")
 
 
 def _add_env_from(container: Container, objects: _Objects, env: _Variables) -> None:
@@ -225,12 +231,3 @@ def _check_variable(name: str, value: str) -> None:
         raise config_error(
             f"the value of environment variable {go_quoted(name)} contains a NUL character"
         )
-
-
-def _decode_base64(description: str, text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise config_error(
-            f"the value of {description} is not base64; write the object again"
-        ) from error

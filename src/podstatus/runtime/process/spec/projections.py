@@ -28,7 +28,7 @@ from podstatus.runtime.process.spec.downward_api import (
     metadata_field,
     resource_value,
 )
-from podstatus.runtime.process.spec.environment import ReferencedObjects, binary_bytes, secret_bytes
+from podstatus.runtime.process.spec.environment import ReferencedObjects, decode_base64
 from podstatus.runtime.process.spec.security import Ownership
 
 DEFAULT_MODE = 0o644
@@ -105,23 +105,21 @@ def projected_source(volume: Volume) -> ProjectedVolumeSource | None:
     if volume.projected is not None:
         return volume.projected
     if (config_map := volume.config_map) is not None:
-        source = VolumeProjection(
-            config_map=ConfigMapProjection(
-                name=config_map.name, items=config_map.items, optional=config_map.optional
-            )
+        projected = ConfigMapProjection(
+            name=config_map.name, items=config_map.items, optional=config_map.optional
         )
-        return ProjectedVolumeSource(sources=(source,), default_mode=config_map.default_mode)
-    if (secret := volume.secret) is not None:
-        source = VolumeProjection(
-            secret=SecretProjection(
-                name=secret.secret_name, items=secret.items, optional=secret.optional
-            )
+        part, mode = VolumeProjection(config_map=projected), config_map.default_mode
+    elif (secret := volume.secret) is not None:
+        secret_part = SecretProjection(
+            name=secret.secret_name, items=secret.items, optional=secret.optional
         )
-        return ProjectedVolumeSource(sources=(source,), default_mode=secret.default_mode)
-    if (downward := volume.downward_api) is not None:
-        source = VolumeProjection(downward_api=DownwardAPIProjection(items=downward.items))
-        return ProjectedVolumeSource(sources=(source,), default_mode=downward.default_mode)
-    return None
+        part, mode = VolumeProjection(secret=secret_part), secret.default_mode
+    elif (downward := volume.downward_api) is not None:
+        part = VolumeProjection(downward_api=DownwardAPIProjection(items=downward.items))
+        mode = downward.default_mode
+    else:
+        return None
+    return ProjectedVolumeSource(sources=(part,), default_mode=mode)
 
 
 def needed_objects(source: ProjectedVolumeSource) -> tuple[set[str], set[str]]:
@@ -189,17 +187,16 @@ def _source_files(
 def _config_map_files(
     pod: Pod, source: ConfigMapProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    config_map = inputs.objects.config_maps.get(source.name)
+    config_map = inputs.objects.config_map(source.name, optional=source.optional)
     if config_map is None:
-        if not source.optional:
-            raise config_error(f"configmap {go_quoted(source.name)} not found")
         return
     texts, binary = config_map.data or {}, config_map.binary_data or {}
 
     def read(key: str) -> bytes:
         if key in texts:
             return texts[key].encode("utf-8", "surrogateescape")
-        return binary_bytes(pod.namespace, source.name, key, binary[key])
+        where = f"key {key} in ConfigMap {pod.namespace}/{source.name}"
+        return decode_base64(where, binary[key])
 
     keys = ChainMap(texts, binary)
     missing = "configmap references non-existent config key: {}"
@@ -209,15 +206,13 @@ def _config_map_files(
 def _secret_files(
     pod: Pod, source: SecretProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    secret = inputs.objects.secrets.get(source.name)
+    secret = inputs.objects.secret(source.name, optional=source.optional)
     if secret is None:
-        if not source.optional:
-            raise config_error(f"secret {go_quoted(source.name)} not found")
         return
     encoded = secret.data or {}
 
     def read(key: str) -> bytes:
-        return secret_bytes(pod.namespace, source.name, key, encoded[key])
+        return decode_base64(f"key {key} in Secret {pod.namespace}/{source.name}", encoded[key])
 
     missing = "references non-existent secret key: {}"
     yield from _select_items(encoded, read, source.items, mode, missing, optional=source.optional)

@@ -11,6 +11,7 @@ import msgspec
 
 from podstatus.kube.objects.containers import Container
 from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.records.models import HostPathArgument
 from podstatus.runtime.process.spec.config_errors import config_error
 from podstatus.runtime.process.spec.security import ProcessCredentials
 
@@ -43,8 +44,7 @@ class BubblewrapArgs(msgspec.Struct, frozen=True, kw_only=True):
 
     argv: tuple[str, ...]
     """The program and its arguments."""
-    descriptors: Mapping[int, HostPath] = {}
-    """By argument index: paths whose argument becomes the number of an open descriptor."""
+    host_paths: tuple[HostPathArgument, ...] = ()
 
 
 class ExpandedFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ def bubblewrap_args(
         for name in retained_capabilities(run_as):
             arguments += ["--cap-add", f"CAP_{name}"]
     arguments += _root_args(sandbox)
-    descriptors = _add_mounts(sandbox, arguments)
+    host_paths = _add_mounts(sandbox, arguments)
     for path in sandbox.hidden_in_mounts:
         arguments += ["--tmpfs", path, "--remount-ro", path]
     for path in sandbox.masked_in_mounts:
@@ -102,7 +102,7 @@ def bubblewrap_args(
     arguments += ["--clearenv"]
     for name, value in sandbox.env.items():
         arguments += ["--setenv", name, value]
-    return BubblewrapArgs(argv=(*arguments, "--chdir", sandbox.cwd), descriptors=descriptors)
+    return BubblewrapArgs(argv=(*arguments, "--chdir", sandbox.cwd), host_paths=host_paths)
 
 
 def retained_capabilities(run_as: ProcessCredentials) -> tuple[str, ...]:
@@ -155,9 +155,9 @@ def _root_args(sandbox: SandboxSpec) -> Iterator[str]:
     yield from ("--bind", sandbox.tmp, "/tmp")  # noqa: S108
 
 
-def _add_mounts(sandbox: SandboxSpec, arguments: list[str]) -> dict[int, HostPath]:
+def _add_mounts(sandbox: SandboxSpec, arguments: list[str]) -> tuple[HostPathArgument, ...]:
     """Add the mounts, parents first. Bubblewrap would create parent folders for root only."""
-    descriptors = {}
+    host_paths = []
     mounts = sorted(sandbox.mounts, key=lambda mount: _depth(mount.target))
     volumes = tuple(f"{mount.target}/" for mount in mounts)
     for mount in mounts:
@@ -165,11 +165,16 @@ def _add_mounts(sandbox: SandboxSpec, arguments: list[str]) -> dict[int, HostPat
             if not f"{parent}/".startswith(volumes):
                 arguments += ["--perms", "0755", "--dir", parent]
         option = "--ro-bind" if mount.read_only else "--bind"
-        if mount.host_path is not None:
+        if (path := mount.host_path) is not None:
             option += "-fd"
-            descriptors[len(arguments) + 1] = mount.host_path
+            position = len(arguments) + 1
+            host_paths.append(
+                HostPathArgument(
+                    argument=position, path=path.path, device=path.device, inode=path.inode
+                )
+            )
         arguments += [option, mount.source, mount.target]
-    return descriptors
+    return tuple(host_paths)
 
 
 def _parents(path: str) -> Iterator[str]:

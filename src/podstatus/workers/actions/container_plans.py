@@ -1,10 +1,11 @@
-"""Plan the init containers and sidecars of a pod.
+"""Plan the init containers and sidecars of a pod, then its regular containers.
 
 Init containers run one after another. The container after a sidecar starts once the sidecar has
 started; the sidecar keeps running. The last init container with an attempt marks the progress:
 records of earlier ones may have been removed.
 
-Upstream: computeInitContainerActions, kuberuntime_container.go v1.36.4.
+Upstream: computeInitContainerActions, kuberuntime_container.go; computePodActions,
+kuberuntime_manager.go v1.36.4.
 """
 
 from collections.abc import Sequence
@@ -128,3 +129,63 @@ def _sidecar_step(
         return _Step(passed=started)
     stop = structs.replace(fault, message=f"{_LABEL} {fault.message}")
     return _Step(passed=started, stop=stop, restart=True)
+
+
+_REGULAR_LABEL = "Container"
+
+
+class RegularContainerPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Stops and starts of regular containers."""
+
+    alive: bool
+    """A container keeps running or will start; otherwise the pod is done."""
+    stop: tuple[StopContainer, ...] = ()
+    start: tuple[StartContainer, ...] = ()
+
+
+class _RegularStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Plan of a single container."""
+
+    keeps_running: bool = False
+    stop: StopContainer | None = None
+    restart: bool = False
+
+
+def plan_regular_containers(view: PodActionInput) -> RegularContainerPlan:
+    """Plan the regular containers. All init containers must be done."""
+    steps = [_step(view, container) for container in view.regular]
+    starting = [c for c, step in zip(view.regular, steps, strict=True) if step.restart]
+    return RegularContainerPlan(
+        alive=any(step.keeps_running or step.restart for step in steps),
+        stop=tuple(step.stop for step in steps if step.stop is not None),
+        start=tuple(view.start_action(container, ContainerKind.REGULAR) for container in starting),
+    )
+
+
+def _step(view: PodActionInput, container: Container) -> _RegularStep:
+    attempt = view.newest(container)
+    if attempt is None:
+        return _RegularStep(restart=True)
+    match attempt.state:
+        case ContainerRunState.RUNNING:
+            return _running_step(view, container, attempt)
+        case ContainerRunState.CREATED:
+            # Create and start are one step, so the start has failed.
+            return _RegularStep(restart=True)
+        case ContainerRunState.UNKNOWN:
+            return _RegularStep(stop=stop_unknown(attempt, _REGULAR_LABEL), restart=True)
+    return _RegularStep(restart=view.restarts_after(container, attempt.exit_code))
+
+
+def _running_step(
+    view: PodActionInput, container: Container, attempt: ContainerFacts
+) -> _RegularStep:
+    fault = view.required_stop(container, attempt)
+    if fault is None and (stop := view.resize_restart(attempt)) is not None:
+        return _RegularStep(stop=stop, restart=True)
+    if fault is None:
+        return _RegularStep(keeps_running=True)
+    # A changed definition restarts the container, whatever its restart policy.
+    restart = view.is_changed(container, attempt) or view.restarts_when_stopped(container)
+    message = f"{_REGULAR_LABEL} {fault.message}" + (", will be restarted" if restart else "")
+    return _RegularStep(stop=structs.replace(fault, message=message), restart=restart)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,8 +16,11 @@ import msgspec
 import pytest
 
 from podstatus.kube.encoding.codec import to_document
+from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from tests.runtime.process.shim_on_trial import ShimOnTrial, shim_on_trial
+from tests.support.processes.mortal_node import end_family, processes_with
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
 
@@ -130,6 +134,31 @@ def root_trials(trials: Trials) -> Trials:
     if trials.user:
         pytest.skip("only root can do this")
     return trials
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder of a runtime, not below /tmp, since containers have their own /tmp."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+        end_family(processes_with("shim_program.py", folder))
+
+
+@pytest.fixture
+def cgroups() -> Iterator[Cgroups]:
+    """Cgroups of this machine that limit CPU and memory; skips where there are none."""
+    try:
+        created = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
+    except CgroupsUnavailableError as error:
+        pytest.skip(f"no cgroups: {error}")
+    try:
+        if lacking := {"cpu", "memory"}.intersection(created.missing):
+            pytest.skip(f"no cgroups for {sorted(lacking)}: {created.missing}")
+        yield created
+    finally:
+        created.retain_only([])
+        created.close()
+    assert [base for base in created._hierarchies if base.exists()] == []
 
 
 @pytest.fixture

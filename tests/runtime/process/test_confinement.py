@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +36,6 @@ print(json.dumps(dict(
 """
 REFUSED = {"unshare": "EPERM", "keyctl": "EPERM", "clone3": "ENOSYS"}
 need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="podstatus-", dir="/var/tmp") as made:
-        yield Path(made)
 
 
 def seen_by(folder: Path, pod: Pod, *, isolated: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,9 +9,8 @@ import itertools
 import os
 import signal
 import sys
-import tempfile
 import traceback
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.shim_on_trial import wait_for
-from tests.support.processes.mortal_node import commands, end_family, processes_with
+from tests.support.processes.mortal_node import commands, processes_with
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 STEPS = ("os.mkdir", "os.rename", "os.posix_spawn", "os.link", "os.remove", "shutil.rmtree")
@@ -37,14 +36,6 @@ Life = Callable[[ProcessRuntime, Pod], Awaitable[None]]
 isolations = pytest.mark.parametrize(
     "isolated", [pytest.param(True, marks=need_bubblewrap), False], ids=["bubblewrap", "none"]
 )
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # Not below /tmp, since containers have their own /tmp.
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder)
-        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_sleeps(number: int) -> Pod:

@@ -14,6 +14,7 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.testing.builders import make_pod
@@ -28,16 +29,24 @@ def _pid_of_shim(folder: PodFolder) -> int:
     return read(folder.shim, ShimRecord).process.pid
 
 
+async def _start_with_stopped_shim(
+    runtime: ProcessRuntime, folder: PodFolder
+) -> tuple[int, asyncio.Future[str]]:
+    """Request a start while the shim is stopped; return the shim's pid and the pending start."""
+    await runtime.start_pod(_POD)
+    shim = _pid_of_shim(folder)
+    os.kill(shim, signal.SIGSTOP)
+    starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
+    while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
+        await asyncio.sleep(0.001)
+    return shim, starting
+
+
 async def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
     folder = PodFolder(tmp_path, _POD.uid)
 
     async with open_process_runtime(tmp_path, isolated=False) as runtime:
-        await runtime.start_pod(_POD)
-        shim = _pid_of_shim(folder)
-        os.kill(shim, signal.SIGSTOP)
-        starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
-        while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
-            await asyncio.sleep(0.001)
+        shim, starting = await _start_with_stopped_shim(runtime, folder)
         os.kill(shim, signal.SIGKILL)
         with pytest.raises(CannotStartError, match="monitor has ended"):
             await starting
@@ -60,12 +69,7 @@ def test_what_was_never_begun_when_all_were_killed_is_no_attempt(
 
     async def before() -> int:
         async with open_process_runtime(tmp_path, isolated=False) as runtime:
-            await runtime.start_pod(_POD)
-            shim = _pid_of_shim(folder)
-            os.kill(shim, signal.SIGSTOP)
-            starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
-            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
-                await asyncio.sleep(0.001)
+            shim, starting = await _start_with_stopped_shim(runtime, folder)
             starting.cancel()
             os.kill(shim, signal.SIGKILL)
             return shim

@@ -1,9 +1,7 @@
 """In-place resize of running processes, with and without cgroups."""
 
 import asyncio
-import tempfile
 import threading
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +15,6 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, ResizesPods
-from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
@@ -52,12 +49,6 @@ class Node:
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as path:
-        yield Path(path)
-
-
-@pytest.fixture
 def bare(folder: Path) -> Iterator[Node]:
     node = Node(folder, None)
     yield node
@@ -65,18 +56,10 @@ def bare(folder: Path) -> Iterator[Node]:
 
 
 @pytest.fixture
-def limited(folder: Path) -> Iterator[Node]:
-    try:
-        cgroups = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
-    except CgroupsUnavailableError as error:
-        pytest.skip(f"no cgroups: {error}")
-    if lacking := {"cpu", "memory"}.intersection(cgroups.missing):
-        cgroups.close()
-        pytest.skip(f"no cgroups for {sorted(lacking)}: {cgroups.missing}")
+def limited(folder: Path, cgroups: Cgroups) -> Iterator[Node]:
     node = Node(folder, cgroups)
     yield node
     asyncio.run(node.clear())
-    cgroups.close()
 
 
 def asking(requested: ResourceRequirements, *, own: ResourceRequirements | None = None) -> Pod:

@@ -1,7 +1,5 @@
 """A sandbox is listed once it was ready: a pod that waits for a volume has none."""
 
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +15,6 @@ from podstatus.testing.builders import make_pod
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 pytestmark = need_bubblewrap
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        yield Path(name)
 
 
 def a_pod(*volumes: Volume) -> Pod:

@@ -1,8 +1,6 @@
 """A pod whose volumes cannot be created is not listed, and leaves nothing behind."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,12 +13,6 @@ from tests.support.processes.process_runtime import need_bubblewrap, open_proces
 
 pytestmark = need_bubblewrap
 MISSING = {"name": "missing", "configMap": {"name": "not-there-yet"}}
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with TemporaryDirectory(dir="/var/tmp") as name:
-        yield Path(name)
 
 
 def unprepared() -> Pod:

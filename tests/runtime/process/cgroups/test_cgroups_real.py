@@ -2,8 +2,6 @@
 
 import json
 import os
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from tests.runtime.process.cgroups.cgroup_scene import (
@@ -24,23 +21,6 @@ from tests.runtime.process.cgroups.cgroup_scene import (
 )
 
 UID = PodUID("u")
-
-
-@pytest.fixture
-def cgroups() -> Iterator[Cgroups]:
-    name = f"podstatus-test-{uuid.uuid4().hex[:8]}"
-    try:
-        created = find_cgroups(name)
-    except CgroupsUnavailableError as error:
-        pytest.skip(f"no cgroups: {error}")
-    try:
-        if lacking := {"cpu", "memory"}.intersection(created.missing):
-            pytest.skip(f"no cgroups for {sorted(lacking)}: {created.missing}")
-        yield created
-    finally:
-        created.retain_only([])
-        created.close()
-    assert [base for base in created._hierarchies if base.exists()] == []
 
 
 def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> None:

@@ -1,7 +1,6 @@
 """Resize of cgroups: in a fake of version 2, and on this machine."""
 
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError
-from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
 from tests.runtime.process.cgroups.cgroup_scene import Machine, end, read_line, resources, start
@@ -46,21 +44,6 @@ def by_id(pod: Pod) -> Mapping[str, Container]:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
-
-
-@pytest.fixture
-def real() -> Iterator[Cgroups]:
-    try:
-        cgroups = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
-    except CgroupsUnavailableError as error:
-        pytest.skip(f"no cgroups: {error}")
-    try:
-        if lacking := {"cpu", "memory"}.intersection(cgroups.missing):
-            pytest.skip(f"no cgroups for {sorted(lacking)}: {cgroups.missing}")
-        yield cgroups
-    finally:
-        cgroups.retain_only([])
-        cgroups.close()
 
 
 def test_what_is_asked_for_now_is_written(machine: Machine) -> None:
@@ -124,40 +107,40 @@ def test_what_cannot_be_limited_is_passed_over(tmp_path: Path) -> None:
         ("-", "300m 64Mi"),
     ],
 )
-def test_the_kernel_of_this_machine_takes_it(real: Cgroups, before: str, after: str) -> None:
-    make(real, pod_of(a=resources(before, before), b=resources("", "50m 16Mi")))
+def test_the_kernel_of_this_machine_takes_it(cgroups: Cgroups, before: str, after: str) -> None:
+    make(cgroups, pod_of(a=resources(before, before), b=resources("", "50m 16Mi")))
     pod = pod_of(a=resources(after, after), b=resources("", "50m 16Mi"))
-    resize(real, pod)
+    resize(cgroups, pod)
     cpu, memory = after.split()
     holds = ResourceFacts(
         cpu_request=Quantity(cpu), cpu_limit=Quantity(cpu), memory_limit=Quantity(memory)
     )
-    assert real.actuated_resources(UID, "a", resources(after, after)) == holds
-    whole = real.actuated_pod_resources(UID)
+    assert cgroups.actuated_resources(UID, "a", resources(after, after)) == holds
+    whole = cgroups.actuated_pod_resources(UID)
     assert whole is not None
     assert whole.cpu_limit == f"{int(cpu.removesuffix('m')) + 50}m"
     assert whole.memory_limit == f"{int(memory.removesuffix('Mi')) + 16}Mi"
 
 
-def test_what_has_ended_does_not_keep_the_kernel_from_lowering_a_pod(real: Cgroups) -> None:
-    make(real, pod_of(a=resources("", "1 32Mi")))
-    real.create(UID, "older", resources("", "1 32Mi"))
-    resize(real, pod_of(a=resources("", "100m 32Mi")), "older", "never-made")
-    whole = real.actuated_pod_resources(UID)
+def test_what_has_ended_does_not_keep_the_kernel_from_lowering_a_pod(cgroups: Cgroups) -> None:
+    make(cgroups, pod_of(a=resources("", "1 32Mi")))
+    cgroups.create(UID, "older", resources("", "1 32Mi"))
+    resize(cgroups, pod_of(a=resources("", "100m 32Mi")), "older", "never-made")
+    whole = cgroups.actuated_pod_resources(UID)
     assert whole is not None
     assert whole.cpu_limit == "100m"
 
 
-def test_a_running_process_keeps_its_memory(real: Cgroups) -> None:
+def test_a_running_process_keeps_its_memory(cgroups: Cgroups) -> None:
     pod = pod_of(a=resources("", "1 128Mi"))
-    real.create_pod(pod)
-    place = real.create(UID, "a", resources("", "1 128Mi"))
+    cgroups.create_pod(pod)
+    place = cgroups.create(UID, "a", resources("", "1 128Mi"))
     process = start(place, "eaten = b'x' * (48 << 20); print('ready', flush=True); input()")
     try:
         assert read_line(process) == "ready"
         with pytest.raises(CannotResizeError, match=r'"a" memory limit \(16777216\) below current'):
-            resize(real, pod_of(a=resources("", "1 16Mi")))
-        resize(real, pod_of(a=resources("", "1 96Mi")))
+            resize(cgroups, pod_of(a=resources("", "1 16Mi")))
+        resize(cgroups, pod_of(a=resources("", "1 96Mi")))
         assert process.poll() is None
     finally:
         process.kill()

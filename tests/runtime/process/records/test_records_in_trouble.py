@@ -1,8 +1,6 @@
 """Records stay usable after a power loss, and after the clock was set back."""
 
 import asyncio
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,13 +28,6 @@ class SetBack(SystemClock):
 
     def now(self) -> int:
         return super().now() + self.ahead
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder)
-        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_ends(code: int = 7) -> Pod:

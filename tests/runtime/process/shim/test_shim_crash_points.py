@@ -7,8 +7,6 @@ scenario is repeated, each time with one more step.
 import asyncio
 import itertools
 import os
-import tempfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from podstatus.runtime.process import shim_control, shim_program
 from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.shim_on_trial import DEADLINE, wait_for
-from tests.support.processes.mortal_node import end_family, processes_with
+from tests.support.processes.mortal_node import processes_with
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
 pytestmark = pytest.mark.slow
@@ -58,14 +56,6 @@ def count(event, arguments):
 sys.addaudithook(count)
 sys.exit(main(sys.argv[1:]))
 """
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # Not below /tmp, since containers have their own /tmp.
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder)
-        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_tells(number: int, truth: Path, *, isolated: bool) -> Pod:

@@ -91,6 +91,12 @@ async def working(rig: Rig) -> AsyncIterator[Rig]:
         assert rig.under_way == 0
 
 
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    async with working(Rig(chance=0)) as rig:
+        yield rig
+
+
 async def test_a_container_is_checked_when_it_runs_and_then_once_in_a_period() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=5))
     async with working(Rig()) as rig:
@@ -103,13 +109,12 @@ async def test_a_container_is_checked_when_it_runs_and_then_once_in_a_period() -
         assert rig.events == []
 
 
-async def test_the_status_of_a_container_that_is_checked_changes_nothing() -> None:
+async def test_the_status_of_a_container_that_is_checked_changes_nothing(rig: Rig) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=5))
-    async with working(Rig(chance=0)) as rig:
-        for _ in range(8):
-            rig.workers.update_pod(pod, shown(pod))
-            await rig.clock.advance(1)
-        assert rig.times("readiness") == [0, 5]
+    for _ in range(8):
+        rig.workers.update_pod(pod, shown(pod))
+        await rig.clock.advance(1)
+    assert rig.times("readiness") == [0, 5]
 
 
 async def test_the_delay_is_kept_though_the_clock_is_wrong() -> None:
@@ -141,124 +146,115 @@ async def test_the_others_wait_until_the_container_has_started_and_then_begin_at
         assert len(rig.times("startup")) == 3
 
 
-async def test_after_its_verdict_a_container_is_left_alone_until_there_is_another() -> None:
+async def test_after_its_verdict_a_container_is_left_alone_until_there_is_another(rig: Rig) -> None:
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=2))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["liveness"] = lambda: BAD
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(5)
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(5)
-        assert rig.times("liveness") == [0, 1]
-        assert rig.results == [(1, "liveness", False, "c1-app")]
-        assert rig.events == ["Unhealthy: Liveness probe failed: no"] * 2
-        rig.workers.update_pod(pod, shown(pod, id="c2"))
-        await rig.clock.advance(5)
-        assert rig.times("liveness", "c2") == [10, 11]
-        assert rig.results[1:] == [(11, "liveness", False, "c2-app")]
+    rig.answers["liveness"] = lambda: BAD
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(5)
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(5)
+    assert rig.times("liveness") == [0, 1]
+    assert rig.results == [(1, "liveness", False, "c1-app")]
+    assert rig.events == ["Unhealthy: Liveness probe failed: no"] * 2
+    rig.workers.update_pod(pod, shown(pod, id="c2"))
+    await rig.clock.advance(5)
+    assert rig.times("liveness", "c2") == [10, 11]
+    assert rig.results[1:] == [(11, "liveness", False, "c2-app")]
 
 
-async def test_failures_of_one_container_do_not_count_against_the_next() -> None:
+async def test_failures_of_one_container_do_not_count_against_the_next(rig: Rig) -> None:
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=3))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["liveness"] = lambda: BAD
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(1.5)
-        rig.workers.update_pod(pod, shown(pod, id="c2"))
-        await rig.clock.advance(1.9)
-        assert rig.results == []
+    rig.answers["liveness"] = lambda: BAD
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(1.5)
+    rig.workers.update_pod(pod, shown(pod, id="c2"))
+    await rig.clock.advance(1.9)
+    assert rig.results == []
 
 
-async def test_a_hanging_check_blocks_no_other_and_never_overlaps_itself() -> None:
+async def test_a_hanging_check_blocks_no_other_and_never_overlaps_itself(rig: Rig) -> None:
     slow = probed_pod("slow", readiness=a_probe(period_seconds=1))
     quick = probed_pod("quick", liveness=a_probe(period_seconds=1))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: 2.5
-        rig.workers.update_pod(slow, shown(slow))
-        rig.workers.update_pod(quick, shown(quick))
-        await rig.clock.advance(6)
-        assert rig.times("readiness") == [0, 2.5, 5]
-        assert rig.times("liveness") == [0, 1, 2, 3, 4, 5, 6]
-        assert rig.under_way == 1
+    rig.answers["readiness"] = lambda: 2.5
+    rig.workers.update_pod(slow, shown(slow))
+    rig.workers.update_pod(quick, shown(quick))
+    await rig.clock.advance(6)
+    assert rig.times("readiness") == [0, 2.5, 5]
+    assert rig.times("liveness") == [0, 1, 2, 3, 4, 5, 6]
+    assert rig.under_way == 1
 
 
-async def test_a_check_that_cannot_be_made_is_tried_three_times_and_changes_nothing() -> None:
+async def test_a_check_without_a_result_is_tried_three_times_for_nothing(rig: Rig) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=10, failure_threshold=1))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: CheckError("no way")
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(1)
-        assert rig.times("readiness") == [0, 0, 0]
-        assert rig.results == []
-        assert rig.events == [
-            "Unhealthy: Readiness probe errored and resulted in unknown state: no way"
-        ]
-        then = iter((CheckError("once"), BAD))
-        rig.answers["readiness"] = lambda: next(then)
-        await rig.clock.advance(10)
-        assert rig.results == [(10, "readiness", False, "c1-app")]
-        assert rig.events[1:] == ["Unhealthy: Readiness probe failed: no"]
+    rig.answers["readiness"] = lambda: CheckError("no way")
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(1)
+    assert rig.times("readiness") == [0, 0, 0]
+    assert rig.results == []
+    assert rig.events == [
+        "Unhealthy: Readiness probe errored and resulted in unknown state: no way"
+    ]
+    then = iter((CheckError("once"), BAD))
+    rig.answers["readiness"] = lambda: next(then)
+    await rig.clock.advance(10)
+    assert rig.results == [(10, "readiness", False, "c1-app")]
+    assert rig.events[1:] == ["Unhealthy: Readiness probe failed: no"]
 
 
 async def test_a_check_that_raises_is_reported_and_probing_continues(
+    rig: Rig,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: ZeroDivisionError("a bug")
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(0.5)
-        assert rig.events == [
-            "Unhealthy: Readiness probe errored and resulted in unknown state: a bug"
-        ]
-        assert "probe check raised an exception" in caplog.text
-        rig.answers["readiness"] = lambda: GOOD
-        await rig.clock.advance(1)
-        assert rig.results == [(1, "readiness", True, "c1-app")]
+    rig.answers["readiness"] = lambda: ZeroDivisionError("a bug")
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(0.5)
+    assert rig.events == ["Unhealthy: Readiness probe errored and resulted in unknown state: a bug"]
+    assert "probe check raised an exception" in caplog.text
+    rig.answers["readiness"] = lambda: GOOD
+    await rig.clock.advance(1)
+    assert rig.results == [(1, "readiness", True, "c1-app")]
 
 
-async def test_a_doubtful_answer_is_a_success_with_a_warning() -> None:
+async def test_a_doubtful_answer_is_a_success_with_a_warning(rig: Rig) -> None:
     pod = probed_pod(readiness=a_probe())
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: CheckResult(success=True, output="hm", warning=True)
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(1)
-        assert rig.results == [(0, "readiness", True, "c1-app")]
-        assert rig.events == ["ProbeWarning: Readiness probe warning: hm"]
+    rig.answers["readiness"] = lambda: CheckResult(success=True, output="hm", warning=True)
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(1)
+    assert rig.results == [(0, "readiness", True, "c1-app")]
+    assert rig.events == ["ProbeWarning: Readiness probe warning: hm"]
 
 
-async def test_a_pod_that_is_to_end_is_only_asked_whether_it_is_ready() -> None:
+async def test_a_pod_that_is_to_end_is_only_asked_whether_it_is_ready(rig: Rig) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1), liveness=a_probe(period_seconds=1))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: BAD
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(0.5)
-        rig.workers.update_pod(pod, shown(pod), terminating=True)
-        await rig.clock.advance(2)
-        assert rig.times("liveness") == [0]
-        assert rig.times("readiness") == [0, 1, 2]
-        assert rig.results[-1] == (2, "readiness", False, "c1-app")
+    rig.answers["readiness"] = lambda: BAD
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(0.5)
+    rig.workers.update_pod(pod, shown(pod), terminating=True)
+    await rig.clock.advance(2)
+    assert rig.times("liveness") == [0]
+    assert rig.times("readiness") == [0, 1, 2]
+    assert rig.results[-1] == (2, "readiness", False, "c1-app")
 
 
 @pytest.mark.parametrize("how", ["stops", "ends", "is forgotten"])
-async def test_probing_ends_with_the_container_also_in_the_midst_of_a_check(how: str) -> None:
+async def test_probing_ends_with_the_container_even_during_a_check(rig: Rig, how: str) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
-    async with working(Rig(chance=0)) as rig:
-        rig.answers["readiness"] = lambda: 30.0
-        rig.workers.update_pod(pod, shown(pod))
-        await rig.clock.advance(1)
-        assert rig.under_way == 1
-        match how:
-            case "stops":
-                rig.workers.update_pod(pod, shown(pod, runs=False))
-            case "ends":
-                rig.workers.remove_pod(pod.uid)
-            case _:
-                rig.workers.retain_only({PodUID("p")})
-                assert rig.under_way == 1
-                rig.workers.retain_only(set())
-        await rig.clock.advance(60)
-        assert (rig.under_way, len(rig.checks), rig.results) == (0, 1, [])
+    rig.answers["readiness"] = lambda: 30.0
+    rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(1)
+    assert rig.under_way == 1
+    match how:
+        case "stops":
+            rig.workers.update_pod(pod, shown(pod, runs=False))
+        case "ends":
+            rig.workers.remove_pod(pod.uid)
+        case _:
+            rig.workers.retain_only({PodUID("p")})
+            assert rig.under_way == 1
+            rig.workers.retain_only(set())
+    await rig.clock.advance(60)
+    assert (rig.under_way, len(rig.checks), rig.results) == (0, 1, [])
 
 
 async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_period() -> None:
@@ -275,17 +271,16 @@ async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_per
         assert rig.times("readiness", "c2") == [16.9]
 
 
-async def test_startup_probes_of_started_containers_are_reported_without_a_check() -> None:
+async def test_startup_probes_of_started_containers_are_reported_without_a_check(rig: Rig) -> None:
     pod = probed_pod(sidecars=("side",), startup=a_probe(period_seconds=1))
-    async with working(Rig(chance=0)) as rig:
-        for _ in range(3):
-            rig.workers.update_pod(pod, shown(pod))
-            await rig.clock.advance(5)
-        assert rig.checks == []
-        assert sorted(rig.results) == [
-            (0, "startup", True, "c1-app"),
-            (0, "startup", True, "c1-side"),
-        ]
+    for _ in range(3):
+        rig.workers.update_pod(pod, shown(pod))
+        await rig.clock.advance(5)
+    assert rig.checks == []
+    assert sorted(rig.results) == [
+        (0, "startup", True, "c1-app"),
+        (0, "startup", True, "c1-side"),
+    ]
 
 
 async def test_who_was_seen_before_the_start_is_checked_after_it() -> None:
@@ -325,17 +320,16 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
         assert asked == ["10.0.0.1", "10.0.0.2"]
 
 
-async def test_a_clock_that_is_set_neither_stops_nor_floods_probes() -> None:
+async def test_a_clock_that_is_set_neither_stops_nor_floods_probes(rig: Rig) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=2), liveness=a_probe(initial_delay_seconds=5))
-    async with working(Rig(chance=0)) as rig:
-        rig.workers.update_pod(pod, shown(pod))
-        for seconds in (3600.0, -7200.0):
-            await rig.clock.advance(4)
-            rig.clock.step(seconds)
-            rig.workers.update_pod(pod, shown(pod))
+    rig.workers.update_pod(pod, shown(pod))
+    for seconds in (3600.0, -7200.0):
         await rig.clock.advance(4)
-        assert rig.times("readiness") == [0, 2, 4, 6, 8, 10, 12]
-        assert rig.times("liveness") == [5]
-        rig.workers.update_pod(pod, shown(pod, id="c2"))
-        await rig.clock.advance(6)
-        assert rig.times("liveness", "c2") == [17]
+        rig.clock.step(seconds)
+        rig.workers.update_pod(pod, shown(pod))
+    await rig.clock.advance(4)
+    assert rig.times("readiness") == [0, 2, 4, 6, 8, 10, 12]
+    assert rig.times("liveness") == [5]
+    rig.workers.update_pod(pod, shown(pod, id="c2"))
+    await rig.clock.advance(6)
+    assert rig.times("liveness", "c2") == [17]

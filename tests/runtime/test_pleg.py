@@ -102,6 +102,11 @@ class Scene:
             task.cancel()
 
 
+@pytest.fixture
+def scene() -> Scene:
+    return Scene(pod(A))
+
+
 async def test_a_list_tells_of_new_changed_and_gone_pods_and_of_no_others() -> None:
     scene = Scene(pod(A), pod(B))
     await scene.view.relist_once()
@@ -138,8 +143,7 @@ async def test_equal_facts_are_no_change_and_the_same_objects_are_not_compared()
     assert scene.view.find(A) is listed
 
 
-async def test_it_lists_once_a_period_and_beats() -> None:
-    scene = Scene(pod(A))
+async def test_it_lists_once_a_period_and_beats(scene: Scene) -> None:
     before = scene.view.has_listed
     async with scene.running():
         assert (before, scene.view.has_listed) == (False, True)
@@ -148,8 +152,7 @@ async def test_it_lists_once_a_period_and_beats() -> None:
         assert (scene.view.counts.relists, scene.beats) == (5, 5)
 
 
-async def test_a_hint_is_followed_before_the_next_list() -> None:
-    scene = Scene(pod(A))
+async def test_a_hint_is_followed_before_the_next_list(scene: Scene) -> None:
     async with scene.running():
         scene.changed_pods()
         scene.runtime.put(pod(A, code=3), pod(B))
@@ -161,8 +164,9 @@ async def test_a_hint_is_followed_before_the_next_list() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, RuntimeDownError("no answer"), KeyError("a mistake")])
-async def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> None:
-    scene = Scene(pod(A))
+async def test_hints_that_break_off_are_asked_for_again(
+    scene: Scene, broken: Exception | None
+) -> None:
     async with scene.running():
         for failures, wait in enumerate((1.0, 2.0, 4.0), 1):
             scene.runtime.hints[-1].put_nowait(broken)
@@ -202,8 +206,7 @@ async def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFi
     ]
 
 
-async def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds() -> None:
-    scene = Scene(pod(A))
+async def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds(scene: Scene) -> None:
     assert await scene.view.refresh(A) == pod(A).facts
     assert scene.changed_pods() == [A]
     assert not scene.view.has_listed
@@ -216,8 +219,7 @@ async def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds() -> No
     assert scene.changed_pods() == [A]
 
 
-async def test_refresh_raises_when_the_runtime_is_down() -> None:
-    scene = Scene(pod(A))
+async def test_refresh_raises_when_the_runtime_is_down(scene: Scene) -> None:
     scene.runtime.down = RuntimeDownError("no answer")
     with pytest.raises(RuntimeDownError, match="no answer"):
         await scene.view.refresh(A)
@@ -258,8 +260,7 @@ async def test_the_addresses_of_a_pod_that_has_ended_are_kept() -> None:
     assert (await scene.view.refresh(A)).ips == ()
 
 
-async def test_the_map_of_pods_is_of_one_moment() -> None:
-    scene = Scene(pod(A))
+async def test_the_map_of_pods_is_of_one_moment(scene: Scene) -> None:
     await scene.view.relist_once()
     before = scene.view.pods()
     scene.runtime.put(pod(B))
@@ -268,8 +269,7 @@ async def test_the_map_of_pods_is_of_one_moment() -> None:
     assert sorted(scene.view.pods()) == [A, B]
 
 
-async def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason() -> None:
-    scene = Scene(pod(A))
+async def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason(scene: Scene) -> None:
     never = "PLEG is not healthy: pleg has yet to be successful"
     assert scene.view.unhealthy_reason() == never
     scene.runtime.down = RuntimeDownError("no answer at the socket")
@@ -280,8 +280,7 @@ async def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason() -> N
     assert scene.view.unhealthy_reason() is None
 
 
-async def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() -> None:
-    scene = Scene(pod(A))
+async def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem(scene: Scene) -> None:
     await scene.view.relist_once()
     scene.runtime.down = RuntimeDownError("no answer")
     await scene.clock.advance(180)
@@ -298,16 +297,14 @@ async def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() ->
     assert scene.view.unhealthy_reason() is None
 
 
-async def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem() -> None:
-    scene = Scene(pod(A))
+async def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem(scene: Scene) -> None:
     await scene.view.relist_once()
     scene.clock.step(3600)
     assert scene.view.unhealthy_reason() is None
     assert scene.view.age_seconds == 0
 
 
-async def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
-    scene = Scene(pod(A))
+async def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down(scene: Scene) -> None:
     await scene.view.relist_once()
     scene.runtime.down = RuntimeDownError("no answer")
     scene.clock.step(-3600)
@@ -316,8 +313,7 @@ async def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
     assert "3m1s ago" in str(scene.view.unhealthy_reason())
 
 
-async def test_a_list_that_hangs_is_a_problem_too() -> None:
-    scene = Scene(pod(A))
+async def test_a_list_that_hangs_is_a_problem_too(scene: Scene) -> None:
     async with scene.running():
         scene.runtime.gate = asyncio.Event()
         await scene.clock.advance(182)

@@ -241,16 +241,6 @@ async def test_a_deletion_during_a_stop_restarts_it_with_its_own_grace(node: Nod
     assert stops(node) == ["stop p a within 4"]
 
 
-async def test_a_container_that_has_ended_needs_no_hook(node: NodeInMemory) -> None:
-    scripts = {"a": "run=2s", "b": ""}
-    pod = a_pod("p", containers=("a", "b"), script=scripts, policy="Never")
-    node.create(hooked(pod, pre_stop=NAPS))
-    await node.passes(3)
-    node.delete("p", grace=20)
-    await node.passes(5)
-    assert stops(node) == ["stop p b within 16"]
-
-
 async def test_a_pod_that_the_node_ends_gets_its_hook_too(node: NodeInMemory) -> None:
     node.create(hooked(a_pod("p"), pre_stop=NAPS))
     await node.passes(1)

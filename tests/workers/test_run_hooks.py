@@ -229,7 +229,3 @@ async def test_a_command_that_is_cut_short_has_ended_when_the_stop_goes_on() -> 
     assert stopping.done()
     assert talk.is_closed
     assert trial.events == ["spec.containers{a} FailedPreStopHook: PreStopHook failed"]
-
-
-def _container(handler: dict[str, Any]) -> Container:
-    return (a_pod(postStart=handler).spec.containers or ())[0]

@@ -87,8 +87,12 @@ class _KnownSizes(DiskUsageCache):
         return {UID: self._size(), OTHER: None}
 
 
-def test_usage_is_the_sum_over_the_descendants_of_the_monitor() -> None:
-    desk = Desk()
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_usage_is_the_sum_over_the_descendants_of_the_monitor(desk: Desk) -> None:
     desk.rows = [
         row(1, 0, own=999, memory=999),
         row(10, 1, own=5.0, children=1.0, memory=3 * MI),  # not the container
@@ -105,8 +109,7 @@ def test_usage_is_the_sum_over_the_descendants_of_the_monitor() -> None:
     assert used.pod.disk_bytes == 4096
 
 
-def test_how_busy_they_are_shows_from_the_second_reading_on() -> None:
-    desk = Desk()
+def test_how_busy_they_are_shows_from_the_second_reading_on(desk: Desk) -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     desk.read({"app": running("c1", 10)})
     desk.rows = [row(10, 1), row(11, 10, own=6.0)]
@@ -116,8 +119,7 @@ def test_how_busy_they_are_shows_from_the_second_reading_on() -> None:
     assert used.pod.cpu_cores == 0.5
 
 
-def test_a_new_attempt_starts_from_zero_and_the_pod_continues() -> None:
-    desk = Desk()
+def test_a_new_attempt_starts_from_zero_and_the_pod_continues(desk: Desk) -> None:
     desk.rows = [row(10, 1), row(11, 10, own=8.0), row(20, 1), row(21, 20, own=1.0)]
     desk.read({"app": running("c1", 10), "side": running("s1", 20)})
     desk.rows = [row(20, 1), row(21, 20, own=2.0), row(30, 1), row(31, 30, own=0.5)]
@@ -131,8 +133,7 @@ def test_a_new_attempt_starts_from_zero_and_the_pod_continues() -> None:
     assert (used.pod.cpu_seconds, used.pod.memory_bytes, used.pod.pids) == (10.5, 0, 0)
 
 
-def test_time_is_never_given_back() -> None:
-    desk = Desk()
+def test_time_is_never_given_back(desk: Desk) -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0), row(12, 11, own=4.0)]
     desk.read({"app": running("c1", 10)})
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]  # process 12 was not reaped
@@ -142,8 +143,7 @@ def test_time_is_never_given_back() -> None:
     assert used.containers["app"].cpu_cores == 0.0
 
 
-def test_another_process_with_the_monitors_pid_is_not_counted() -> None:
-    desk = Desk()
+def test_another_process_with_the_monitors_pid_is_not_counted(desk: Desk) -> None:
     desk.rows = [row(10, 1, start=8), row(11, 10, own=1.0)]
     used = desk.read({"app": running("c1", 10)})
     assert used.containers["app"].cpu_seconds is None
@@ -157,8 +157,7 @@ def test_another_process_with_the_monitors_pid_is_not_counted() -> None:
     assert desk.read({"app": stale}).containers["app"].pids is None
 
 
-def test_all_pods_take_one_look_at_the_processes() -> None:
-    desk = Desk()
+def test_all_pods_take_one_look_at_the_processes(desk: Desk) -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0), row(20, 1), row(21, 20, own=2.0)]
     used = desk.read_all({UID: {"app": running("c1", 10)}, OTHER: {"app": running("c2", 20)}})
     assert desk.looks == 1
@@ -194,8 +193,7 @@ def test_what_a_cgroup_does_not_count_is_added_up(tmp_path: Path) -> None:
     assert (used.pod.memory_bytes, used.pod.pids) == (MI, 1)
 
 
-def test_pods_that_are_gone_are_forgotten() -> None:
-    desk = Desk()
+def test_pods_that_are_gone_are_forgotten(desk: Desk) -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     desk.read({"app": running("c1", 10)})
     assert desk.read_all({}) == {}

@@ -174,7 +174,9 @@ async def test_a_slow_pod_keeps_no_other_waiting() -> None:
     async with asyncio.timeout(60):
         runtime = SlowRuntime("p0")
         pods = [make_pod(f"p{number}") for number in range(20)]
-        refresher = Refresher(runtime, lambda: pods, clock=FakeClock(), heartbeat=lambda: None)
+        refresher = Refresher(
+            runtime.refresh_pod, lambda: pods, clock=FakeClock(), heartbeat=lambda: None
+        )
         task = asyncio.create_task(refresher.refresh_once())
         await until(lambda: len(runtime.done) == 19)
         assert not task.done()

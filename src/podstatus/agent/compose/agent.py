@@ -221,7 +221,7 @@ class NodeAgent:
 
     def _build_refresher(self, runtime: ProcessRuntime) -> Refresher:
         return Refresher(
-            runtime,
+            runtime.refresh_pod,
             self._pods.pod_manager.pods,
             clock=self._shared.clock,
             heartbeat=self._shared.heartbeats.register("volumes", max_silent_seconds=300),

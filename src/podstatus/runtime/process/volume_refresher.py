@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
@@ -17,36 +16,28 @@ MAX_CONCURRENT_REFRESHES = 4
 """Pods refreshed at a time; each sends requests to the API server."""
 
 
-class RefreshesPods(Protocol):
-    """A runtime whose volumes can be refreshed."""
-
-    async def refresh_pod(self, pod: Pod) -> None:
-        """Update the pod's volumes. Raises CannotStartError."""
-
-
 class Refresher:
     """Refreshes the volumes of all pods once a minute."""
 
     def __init__(
         self,
-        runtime: RefreshesPods,
+        refresh_pod: Callable[[Pod], Awaitable[None]],
         pods: Callable[[], Iterable[Pod]],
         *,
         clock: Clock,
         heartbeat: Callable[[], None],
-        period: float = REFRESH_SECONDS,
     ) -> None:
-        self._runtime = runtime
+        """`refresh_pod` updates the pod's volumes, and may raise CannotStartError."""
+        self._refresh_pod = refresh_pod
         self._pods = pods
         self._clock = clock
-        self._period = period
         self._heartbeat = heartbeat
 
     async def run(self) -> None:
         """Refresh until cancelled; the failure of one pod does not affect others."""
         while True:
             self._heartbeat()
-            await self._clock.wait(self._period)
+            await self._clock.wait(REFRESH_SECONDS)
             await self.refresh_once()
 
     async def refresh_once(self) -> None:
@@ -64,7 +55,7 @@ class Refresher:
     async def _refresh(self, pod: Pod) -> None:
         self._heartbeat()
         try:
-            await self._runtime.refresh_pod(pod)
+            await self._refresh_pod(pod)
         except CannotStartError as error:
             logger.warning(
                 "cannot refresh volumes, will retry: pod=%s/%s error=%s",

@@ -16,56 +16,52 @@ from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.state.pod_state import PodState, folder_name
 
 
-class Resizer:
-    """Resizes pods in place. Not thread-safe: for one event loop."""
+async def resize_pod(control: ShimControl, pod: Pod, containers: Mapping[str, str]) -> None:
+    """Apply the resources of the pod's spec to the pod and these attempts, given by name.
 
-    def __init__(self, shim_control: ShimControl) -> None:
-        self._shim_control = shim_control
+    Ended attempts are skipped: the next attempt starts with the resources of the spec. Raises
+    CannotResizeError.
+    """
+    pods, limits = control.pods, control.limits
+    state = pods.find(pod.uid)
+    if state is None or not state.is_ready:
+        raise CannotResizeError("the pod's shim is not running")
+    resized = _running_containers(pod, state, containers)
+    ended = [a.launch.id for a in state.attempts if a.has_ended]
+    task = asyncio.ensure_future(asyncio.to_thread(_resize, control, pod, resized, ended))
+    try:
+        await asyncio.shield(task)
+    except BaseException:
+        # The thread continues after a cancellation: wait, so that no later resize overtakes it.
+        await asyncio.wait([task])
+        # A part may be in force by now, and the pod's state reports what is in force.
+        _update_state(control, pod)
+        raise
+    _update_state(control, pod, limits=pod_limits(pod))
+    limits.report_unlimited(pod, resized.values())
 
-    async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Apply the resources of the pod's spec to the pod and these attempts, given by name.
 
-        Ended attempts are skipped: the next attempt starts with the resources of the spec. Raises
-        CannotResizeError.
-        """
-        pods, limits = self._shim_control.pods, self._shim_control.limits
-        state = pods.find(pod.uid)
-        if state is None or not state.is_ready:
-            raise CannotResizeError("the pod's shim is not running")
-        resized = _running_containers(pod, state, containers)
-        ended = [a.launch.id for a in state.attempts if a.has_ended]
-        task = asyncio.ensure_future(asyncio.to_thread(self._resize, pod, resized, ended))
-        try:
-            await asyncio.shield(task)
-        except BaseException:
-            # The thread continues after a cancellation: wait, so that no later resize overtakes it.
-            await asyncio.wait([task])
-            # A part may be in force by now, and the pod's state reports what is in force.
-            self._update_state(pod)
-            raise
-        self._update_state(pod, limits=pod_limits(pod))
-        limits.report_unlimited(pod, resized.values())
+def _resize(
+    control: ShimControl, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]
+) -> None:
+    resize_cgroups(control.limits.cgroups, pod, containers, ended)
+    records = control.records
+    for id, container in containers.items():
+        folder = records.pod_folder(pod.uid).container(id)
+        records.write_resize(folder, ResizeRecord(resources=to_document(container.resources)))
+        records.fsync(folder.resized)
 
-    def _resize(
-        self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]
-    ) -> None:
-        resize_cgroups(self._shim_control.limits.cgroups, pod, containers, ended)
-        records = self._shim_control.records
-        for id, container in containers.items():
-            folder = records.pod_folder(pod.uid).container(id)
-            records.write_resize(folder, ResizeRecord(resources=to_document(container.resources)))
-            records.fsync(folder.resized)
 
-    def _update_state(self, pod: Pod, limits: CgroupLimits | None = None) -> None:
-        pods = self._shim_control.pods
-        state = pods.find(pod.uid)
-        if state is None:
-            return
-        record = state.record
-        if limits is not None and limits != record.limits:
-            record = structs.replace(record, limits=limits)
-            self._shim_control.records.write_pod(record)
-        pods.update_resources(record)
+def _update_state(control: ShimControl, pod: Pod, limits: CgroupLimits | None = None) -> None:
+    pods = control.pods
+    state = pods.find(pod.uid)
+    if state is None:
+        return
+    record = state.record
+    if limits is not None and limits != record.limits:
+        record = structs.replace(record, limits=limits)
+        control.records.write_pod(record)
+    pods.update_resources(record)
 
 
 def _running_containers(

@@ -23,7 +23,7 @@ from podstatus.runtime.process.container_stopper import Stopper
 from podstatus.runtime.process.exec.start import attach_to, exec_in
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.logs.reader import read_log
-from podstatus.runtime.process.pod_resizer import Resizer
+from podstatus.runtime.process.pod_resizer import resize_pod
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.records.models import StartRecord
 from podstatus.runtime.process.records.store import RecordStore
@@ -74,7 +74,6 @@ class ProcessRuntime:
         self._shim_control = ShimControl(self._records, pods, limits)
         self._starter = Starter(self._shim_control, preparer, clock=clock, log_limits=log_limits)
         self._stopper = Stopper(self._shim_control)
-        self._resizer = Resizer(self._shim_control)
         disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path, clock=clock)
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
@@ -126,7 +125,7 @@ class ProcessRuntime:
         return container_id(attempt.launch.id)
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        await self._resizer.resize_pod(pod, containers)
+        await resize_pod(self._shim_control, pod, containers)
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         """Send the stop signal, SIGKILL after the grace period; return when all processes ended."""

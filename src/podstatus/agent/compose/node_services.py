@@ -38,8 +38,6 @@ class NodeEventRecorder:
 
 
 class AgentNodeServices:
-    """The services of the agent's Node, connected."""
-
     def __init__(
         self,
         dependencies: AgentDependencies,

@@ -13,8 +13,6 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 
 
 class StatusEvents:
-    """Records the events of the status manager."""
-
     def __init__(
         self,
         recorder: EventRecorder,

@@ -43,8 +43,6 @@ class Template(msgspec.Struct, frozen=True):
 
 
 class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule with its compiled expression and annotations."""
-
     rule: Rule
     condition: Expression
     annotations: Mapping[str, Template] = {}

@@ -66,8 +66,6 @@ _NO_METER = NoMeter()
 
 
 class RuleGroup:
-    """Some rules of one scope."""
-
     def __init__(self, rules: Sequence[CompiledRule], environment: Environment) -> None:
         self.rules = rules
         self.names = tuple(compiled.rule.name for compiled in rules)

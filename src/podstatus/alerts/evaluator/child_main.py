@@ -99,8 +99,6 @@ class RuleWatchdog:
 
 
 class ChildEvaluator:
-    """Handles the requests of the agent."""
-
     def __init__(self, watchdog: RuleWatchdog) -> None:
         self._watchdog = watchdog
         self._environments = Environments()

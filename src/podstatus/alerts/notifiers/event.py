@@ -11,8 +11,6 @@ _MAX_MESSAGE_LENGTH = 1000
 
 
 class SubjectEventRecorder:
-    """Records events about the subjects of alerts."""
-
     def __init__(self, recorder: EventRecorder) -> None:
         self._recorder = recorder
 

@@ -52,8 +52,6 @@ or a path that is not served yet, and may be fixed while alerts fire."""
 
 
 class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A POST request: URL, body and headers."""
-
     url: str
     body: bytes
     headers: Mapping[str, str] = {}

@@ -85,8 +85,6 @@ class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleTestFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a rule test file."""
-
     rules: tuple[str, ...] = ()
     """Paths of rule files."""
     tests: tuple[RuleTest, ...] = ()

@@ -33,8 +33,6 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of an alert, with its time."""
-
     at: int
     alert: Alert
 

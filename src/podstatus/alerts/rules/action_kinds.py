@@ -17,8 +17,6 @@ SEND_TIMEOUT_SECONDS = 30.0
 
 
 class ActionOption(msgspec.Struct, frozen=True):
-    """An option of an action kind."""
-
     name: str
     kind: OptionKind
     meaning: str

@@ -44,8 +44,6 @@ _NO_COUNTS = WindowCounts()
 
 
 class PodWindows:
-    """The windows of all pods."""
-
     def __init__(self) -> None:
         self._states: dict[PodUID, _ReadyState] = {}
         self._buckets: dict[PodUID, deque[_Bucket]] = {}

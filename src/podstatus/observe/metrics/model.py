@@ -16,8 +16,6 @@ Labels = tuple[str, ...]
 
 
 class MetricKind(Enum):
-    """The Prometheus type of a metric."""
-
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"

@@ -58,8 +58,6 @@ class ClusterNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The lease of a node."""
-
     metadata: SummaryMetadata
     renewed_at: int | None
     """Last renewal, in nanoseconds since the Unix epoch."""

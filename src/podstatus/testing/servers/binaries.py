@@ -22,8 +22,6 @@ class MissingBinariesError(Exception):
 
 
 class ServerBinaries(msgspec.Struct, frozen=True, kw_only=True):
-    """Paths of the two binaries."""
-
     kube_apiserver: Path
     etcd: Path
 

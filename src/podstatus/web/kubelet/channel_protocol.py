@@ -21,8 +21,6 @@ _MAX_TERMINAL_SIDE = 2**16 - 1
 
 
 class ChannelNumber(IntEnum):
-    """The numbers of the channels."""
-
     STDIN = 0
     STDOUT = 1
     STDERR = 2

@@ -27,8 +27,6 @@ DEFAULT_LIMIT = 500
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A query parameter of an endpoint."""
-
     name: str
     help: str
     """One sentence."""

@@ -140,8 +140,6 @@ async def _pods(view: StatusView, request: QueryRequest) -> PodsResponse:
 
 
 class PodPage(msgspec.Struct, frozen=True):
-    """One page of the pod list."""
-
     pods: tuple[PodSummary, ...]
     remaining: int
     next: str

@@ -17,7 +17,8 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import SCOPE_FILE, ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.system_clock import SystemClock
-from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
+from podstatus.kube.objects.meta import ObjectReference
+from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.testing.apiserver import ApiServerThread
 from tests.support.data.deployment_pods import pod, status
 from tests.support.running_agent import agent_context, running_agent
@@ -229,7 +230,7 @@ def test_the_history_is_read_beside_the_loop(
 ) -> None:
     readers: list[threading.Thread] = []
 
-    def unfinished(_: History, *, after: int) -> list[HistoryPod]:  # noqa: ARG001
+    def unfinished(_: History, *, after: int) -> list[ObjectReference]:  # noqa: ARG001
         readers.append(threading.current_thread())
         return []
 
@@ -260,7 +261,7 @@ async def test_an_observer_runs_without_a_readable_history(
 ) -> None:
     create(server, PODS, pod(0))
 
-    def broken(_: History, *, after: int) -> list[HistoryPod]:  # noqa: ARG001
+    def broken(_: History, *, after: int) -> list[ObjectReference]:  # noqa: ARG001
         raise HistoryError("cannot read it: the disk is broken")
 
     async with observing(tmp_path, server):

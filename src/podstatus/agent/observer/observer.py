@@ -27,8 +27,9 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, UnavailableError
+from podstatus.kube.objects.meta import ObjectReference
 from podstatus.node.machine.system_info import kubelet_version
-from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
+from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.observe.history.writer import HistoryWriter
 from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.model import LazySamples, Samples
@@ -156,7 +157,7 @@ class ClusterObserver:
             return False
         return True
 
-    async def _follow(self, *, is_reachable: bool, previous_pods: list[HistoryPod]) -> None:
+    async def _follow(self, *, is_reachable: bool, previous_pods: list[ObjectReference]) -> None:
         if not is_reachable:
             await self._wait_for_server()
         async with asyncio.TaskGroup() as tasks:
@@ -190,7 +191,7 @@ class ClusterObserver:
         else:
             logger.info("API server is reachable: server=%s", server)
 
-    async def _previous_pods(self) -> list[HistoryPod]:
+    async def _previous_pods(self) -> list[ObjectReference]:
         """The pods that existed when the last observer of the same scope stopped.
 
         On cancellation the reading thread is awaited, since the history is closed afterwards.
@@ -205,7 +206,7 @@ class ClusterObserver:
             await asyncio.wait({reading})
             raise
 
-    def _unfinished(self, history: History) -> list[HistoryPod]:
+    def _unfinished(self, history: History) -> list[ObjectReference]:
         root, server = self._context.root, self._context.access.server
         try:
             after = history_start(root, server, self._scope, newest=history.newest_id())
@@ -214,7 +215,7 @@ class ClusterObserver:
             logger.warning("cannot record pods removed during downtime: error=%s", error)
         return []
 
-    def _record_missing(self, previous_pods: list[HistoryPod]) -> None:
+    def _record_missing(self, previous_pods: list[ObjectReference]) -> None:
         """Record the end of previous pods that were removed while no observer ran."""
         current = self.view.cache.pods()
         for pod in previous_pods:

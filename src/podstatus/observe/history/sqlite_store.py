@@ -31,6 +31,7 @@ from podstatus.base.sqlite_database import (
     remove_database,
 )
 from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
+from podstatus.kube.objects.meta import ObjectReference
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import sanitize_text
@@ -112,14 +113,6 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     transition: Transition
     id: int = 0
     """Increases with every entry; 0 before it is written."""
-
-
-class HistoryPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod that has entries in the history."""
-
-    uid: PodUID
-    namespace: str
-    name: str
 
 
 class HistoryReader:
@@ -299,14 +292,14 @@ class History(HistoryReader):
                 last[kind, subject] = parse_container_state(after) if kind == CONTAINER else after
         return last
 
-    def unfinished_pods(self, *, after: int = 0) -> list[HistoryPod]:
+    def unfinished_pods(self, *, after: int = 0) -> list[ObjectReference]:
         """Return the pods whose last entry is not their end, and is after an ID.
 
         Raises HistoryError.
         """
         with self._translate_errors("read"):
             rows = self._database.execute(_SELECT_UNFINISHED, (FINISHED, after)).fetchall()
-        return [HistoryPod(*row) for row in rows]
+        return [ObjectReference(uid=uid, namespace=space, name=name) for uid, space, name in rows]
 
     def newest_id(self) -> int:
         """Return the ID of the last entry ever written; 0 if there is none. Raises HistoryError."""

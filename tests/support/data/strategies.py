@@ -29,95 +29,110 @@ TIMES = ["2019-01-12T23:27:43Z", "2023-02-27T20:40:45Z", "2024-09-21T20:53:07Z",
 QUANTITIES = ["0", "1", "1000m", "1.5", "0.5Gi", "128Mi", "1e3", "00012Ki", "100n"]
 IPS = ["10.0.0.1", "10.9.9.9", "fd00::7"]
 
+# Made once: an example draws hundreds of times, and to make a strategy costs more than to draw.
 texts = st.sampled_from(TEXTS)
 times = st.sampled_from(TIMES)
+generations = st.integers(0, 4)
+restart_counts = st.integers(0, 3)
+exit_codes = st.sampled_from([0, 1, 42, 137])
 resources = st.dictionaries(
     st.sampled_from(["cpu", "memory", "example.com/gpu"]), st.sampled_from(QUANTITIES)
 )
-
-
-@st.composite
-def conditions(draw: Draw, types: list[str], *, unique: bool = True) -> list[dict[str, Any]]:
-    """A list of conditions, or none."""
-    chosen = draw(st.lists(st.sampled_from(types), unique=unique, max_size=8))
-    return [
-        {
-            "type": kind,
-            "status": draw(st.sampled_from(["True", "False", "Unknown", ""])),
-            "reason": draw(st.sampled_from(["", "PodFailed", "Custom"])),
-            "message": draw(texts),
-            "lastProbeTime": draw(times),
-            "lastTransitionTime": draw(times),
-            "observedGeneration": draw(st.integers(0, 4)),
-        }
-        for kind in chosen
-    ]
-
-
-@st.composite
-def states(draw: Draw) -> dict[str, Any]:
-    """The state of a container."""
-    kind = draw(st.sampled_from(["waiting", "running", "terminated", None]))
-    if kind is None:
-        return {}
-    if kind == "waiting":
-        return {"waiting": {"reason": draw(st.sampled_from(["", "CrashLoopBackOff"]))}}
-    if kind == "running":
-        return {"running": {"startedAt": draw(times)}}
-    return {
-        "terminated": {
-            "exitCode": draw(st.sampled_from([0, 1, 42, 137])),
-            "message": draw(texts),
-            "startedAt": draw(times),
-            "finishedAt": draw(times),
-        }
+states = st.sampled_from(["waiting", "running", "terminated", None]).flatmap(
+    {
+        None: st.just({}),
+        "waiting": st.fixed_dictionaries(
+            {
+                "waiting": st.fixed_dictionaries(
+                    {"reason": st.sampled_from(["", "CrashLoopBackOff"])}
+                )
+            }
+        ),
+        "running": st.fixed_dictionaries({"running": st.fixed_dictionaries({"startedAt": times})}),
+        "terminated": st.fixed_dictionaries(
+            {
+                "terminated": st.fixed_dictionaries(
+                    {
+                        "exitCode": exit_codes,
+                        "message": texts,
+                        "startedAt": times,
+                        "finishedAt": times,
+                    }
+                )
+            }
+        ),
+    }.__getitem__
+)
+"""The state of a container."""
+condition_fields = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(["True", "False", "Unknown", ""]),
+        "reason": st.sampled_from(["", "PodFailed", "Custom"]),
+        "message": texts,
+        "lastProbeTime": times,
+        "lastTransitionTime": times,
+        "observedGeneration": generations,
     }
+)
+container_status_fields = st.fixed_dictionaries(
+    {
+        "state": states,
+        "lastState": states,
+        "ready": st.booleans(),
+        "started": st.sampled_from([True, False, None]),
+        "restartCount": restart_counts,
+        "allocatedResources": resources,
+        "resources": st.none() | st.fixed_dictionaries({"limits": resources}),
+    }
+)
+
+
+def named(
+    words: list[str], key: str, *, unique: bool, max_size: int
+) -> st.SearchStrategy[list[dict[str, str]]]:
+    """A list of objects with one field each."""
+    chosen = st.lists(st.sampled_from(words), unique=unique, max_size=max_size)
+    return chosen.map(lambda values: [{key: value} for value in values])
 
 
 @st.composite
-def container_statuses(draw: Draw, *, unique: bool = True) -> list[dict[str, Any]]:
-    """The statuses of some containers."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=unique, max_size=4))
-    return [
-        {
-            "name": name,
-            "state": draw(states()),
-            "lastState": draw(states()),
-            "ready": draw(st.booleans()),
-            "started": draw(st.sampled_from([True, False, None])),
-            "restartCount": draw(st.integers(0, 3)),
-            "containerID": f"fake://{name}",
-            "allocatedResources": draw(resources),
-            "resources": draw(st.none() | st.fixed_dictionaries({"limits": resources})),
-        }
-        for name in names
-    ]
+def each_with(
+    draw: Draw, heads: st.SearchStrategy[list[dict[str, str]]], fields: st.SearchStrategy[Any]
+) -> list[dict[str, Any]]:
+    """The objects of a list, each with more fields."""
+    return [head | draw(fields) for head in draw(heads)]
 
 
-@st.composite
 def status_documents(
-    draw: Draw, *, types: list[str] = OURS + FOREIGN, unique: bool = True
-) -> dict[str, Any]:
+    *, types: list[str] = OURS + FOREIGN, unique: bool = True
+) -> st.SearchStrategy[dict[str, Any]]:
     """A whole status as JSON."""
-    ips = st.lists(st.sampled_from(IPS), unique=unique, max_size=3)
-    claims = st.lists(st.sampled_from(["gpu", "nic"]), unique=unique, max_size=2)
-    return {
-        "phase": draw(st.sampled_from(PHASES)),
-        "reason": draw(st.sampled_from(["", "Evicted"])),
-        "message": draw(texts),
-        "observedGeneration": draw(st.integers(0, 4)),
-        "startTime": draw(times),
-        "qosClass": draw(st.sampled_from(["", "BestEffort", "Burstable"])),
-        "conditions": draw(st.none() | conditions(types, unique=unique)),
-        "containerStatuses": draw(st.none() | container_statuses(unique=unique)),
-        "initContainerStatuses": draw(st.none() | container_statuses(unique=unique)),
-        "ephemeralContainerStatuses": draw(st.none() | container_statuses(unique=unique)),
-        "podIPs": [{"ip": ip} for ip in draw(ips)],
-        "hostIPs": [{"ip": ip} for ip in draw(ips)],
-        "resourceClaimStatuses": [{"name": name} for name in draw(claims)],
-        "allocatedResources": draw(resources),
-        "resize": draw(st.sampled_from(["", "Deferred"])),
-    }
+    kinds = named(types, "type", unique=unique, max_size=8)
+    names = named(NAMES, "name", unique=unique, max_size=4)
+    ids = names.map(
+        lambda objects: [one | {"containerID": f"fake://{one['name']}"} for one in objects]
+    )
+    containers = st.none() | each_with(ids, container_status_fields)
+    ips = named(IPS, "ip", unique=unique, max_size=3)
+    return st.fixed_dictionaries(
+        {
+            "phase": st.sampled_from(PHASES),
+            "reason": st.sampled_from(["", "Evicted"]),
+            "message": texts,
+            "observedGeneration": generations,
+            "startTime": times,
+            "qosClass": st.sampled_from(["", "BestEffort", "Burstable"]),
+            "conditions": st.none() | each_with(kinds, condition_fields),
+            "containerStatuses": containers,
+            "initContainerStatuses": containers,
+            "ephemeralContainerStatuses": containers,
+            "podIPs": ips,
+            "hostIPs": ips,
+            "resourceClaimStatuses": named(["gpu", "nic"], "name", unique=unique, max_size=2),
+            "allocatedResources": resources,
+            "resize": st.sampled_from(["", "Deferred"]),
+        }
+    )
 
 
 def statuses(
@@ -128,19 +143,24 @@ def statuses(
     return documents.map(lambda document: from_document(document, PodStatus))
 
 
+pod_names = st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4)
+restart_policies = st.sampled_from(["Always", "OnFailure", "Never", ""])
+any_status_document = status_documents()
+
+
 @st.composite
 def pods(draw: Draw) -> Pod:
     """A pod whose spec names some of the containers."""
-    names = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4))
+    names = draw(pod_names)
     split = draw(st.integers(0, len(names) - 1))
     document = {
         "metadata": {"name": "pod-1", "namespace": "default", "uid": "u-1", "generation": 3},
         "spec": {
-            "restartPolicy": draw(st.sampled_from(["Always", "OnFailure", "Never", ""])),
+            "restartPolicy": draw(restart_policies),
             "initContainers": [{"name": name} for name in names[:split]],
             "containers": [{"name": name} for name in names[split:]],
         },
-        "status": draw(status_documents()),
+        "status": draw(any_status_document),
     }
     return from_document(document, Pod)
 
@@ -158,8 +178,8 @@ def facts(
             state=draw(st.sampled_from(states)),
             created_at=Time.from_unix_nanos(draw(st.integers(0, 9))),
             started_at=Time.parse(draw(times)),
-            exit_code=draw(st.sampled_from([0, 1, 42, 137])),
-            restart_count=draw(st.integers(0, 3)),
+            exit_code=draw(exit_codes),
+            restart_count=draw(restart_counts),
             active=draw(st.booleans()),
         )
         for number, name in enumerate(names)

@@ -64,6 +64,13 @@ def server() -> Iterator[ServerProcess]:
         yield server
 
 
+@pytest.fixture
+def impatient_server() -> Iterator[ServerProcess]:
+    """Closes a connection that brings no request within 2 s, not 10."""
+    with running(settings={"accept_loop.FIRST_REQUEST_SECONDS": 2.0}) as server:
+        yield server
+
+
 @pytest.mark.slow
 def test_ten_thousand_broken_requests_are_each_answered(tmp_path: Path) -> None:
     seed = secrets.randbits(32)
@@ -231,11 +238,11 @@ def test_a_compressed_body_is_not_inflated(server: ServerProcess) -> None:
         b"GET / HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused(server: ServerProcess, request_: bytes) -> None:
-    with _connected(server) as connection:
+def test_what_is_no_http_is_refused(impatient_server: ServerProcess, request_: bytes) -> None:
+    with _connected(impatient_server) as connection:
         answer = _refusal(connection, request_)
     assert not answer or re.match(rb"HTTP/1\.[01] 4\d\d ", answer)
-    _assert_serves(server)
+    _assert_serves(impatient_server)
 
 
 def _refusal(connection: socket.socket, request: bytes) -> bytes:

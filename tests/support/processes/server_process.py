@@ -26,9 +26,15 @@ from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.storage import watch_cache
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.strategies.by_resource import selectable_fields
+from podstatus.base.net import accept_loop
 
 TOKEN = "a-token-that-nobody-may-log"  # noqa: S105 - of servers that live for a test
-_MODULES = {"hub": watch_cache, "listener": listener, "watching": watching}
+_MODULES = {
+    "accept_loop": accept_loop,
+    "hub": watch_cache,
+    "listener": listener,
+    "watching": watching,
+}
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["pytest", __name__])
 

@@ -4,9 +4,11 @@ import argparse
 import asyncio
 import gc
 import inspect
+import os
 import signal
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,14 @@ SLOW = "slow"
 REAL_TESTS = 534
 """So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
 every new one."""
+
+LONGEST = (
+    "test_agent_crash_points.py",
+    "test_node_model.py",
+    "test_observe_memory.py",
+    "test_process_tour.py",
+)
+"""Files whose single tests take half a minute or more of CPU."""
 
 ASYNC_SECONDS = 60
 """A coroutine test that takes longer is cancelled, and its traceback shows where it hangs. Tests
@@ -86,8 +96,18 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    select(config, items)
+    result = yield
+    longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    return result
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by what they need, and leave out those that were not asked for."""
     for item in items:
         mark_by_fixtures(item)
     if why_not_real(config):
@@ -97,6 +117,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         leave_out(LONG, config, items)
     if SLOW not in asked and "servers" not in asked:
         leave_out(SLOW, config, items)
+
+
+def longest_first(items: list[pytest.Item], workers: int) -> None:
+    """Deal the longest tests to the workers, each of which begins with an equal share in order.
+
+    Else one of them may start last, and run for minutes while the other workers are idle.
+    """
+    longest = [item for item in items if item.path.name in LONGEST]
+    rest = iter([item for item in items if item.path.name not in LONGEST])
+    left = len(items)
+    items.clear()
+    for number in range(workers):
+        share = left // (workers - number)
+        left -= share
+        dealt = longest[number::workers]
+        items += [*dealt, *islice(rest, max(0, share - len(dealt)))]
+    items.extend(rest)
 
 
 def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -288,6 +288,14 @@ def test_thousandths_are_counted_as_go_counts_them(text: str, milli: int) -> Non
     assert Quantity(text).milli_value == milli
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", 1), ("100m", 1), ("-1100m", -1), ("1.5Gi", 1610612736), ("10E", 0), ("1e3000", 0)],
+)
+def test_whole_units_are_rounded_up_as_go_does(text: str, value: int) -> None:
+    assert Quantity(text).value == value
+
+
 @given(QUANTITIES, QUANTITIES)
 def test_a_sum_is_that_of_the_nanos(left: Quantity, right: Quantity) -> None:
     assert left.plus(right).nanos == left.nanos + right.nanos

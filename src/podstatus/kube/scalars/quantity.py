@@ -116,24 +116,18 @@ class Quantity(str):
         return parts.value * _power_of_ten(parts.scale - _NANO)
 
     @property
-    def milli_value(self) -> int:
-        """The value in thousandths, rounded up, as Go's int64.
+    def value(self) -> int:
+        """The value in whole units, rounded up, as Go's int64.
 
-        Upstream: MilliValue, quantity.go. A value that does not fit wraps around, or is zero where
-        Go multiplies step by step.
+        Upstream: Value, quantity.go. A value that does not fit wraps around, or is zero where Go
+        multiplies step by step.
         """
-        parts = self.parts
-        shift = parts.scale + 3
-        if not parts.value or shift > MAX_DIGITS:
-            return 0
-        milli = (
-            parts.value * _power_of_ten(shift)
-            if shift > 0
-            else -(-parts.value // _power_of_ten(-shift))
-        )
-        wrapped = (milli + 2**63) % 2**64 - 2**63
-        at_once = parts.big or shift in (1, 2, 3, 6, 9)
-        return wrapped if at_once or wrapped == milli else 0
+        return _scaled_value(self.parts, 0)
+
+    @property
+    def milli_value(self) -> int:
+        """The value in thousandths, with the limits of `value`. Upstream: MilliValue."""
+        return _scaled_value(self.parts, 3)
 
     def plus(self, other: "Quantity") -> "Quantity":
         """Return the sum, in the format of the first operand that is not zero.
@@ -262,6 +256,20 @@ def _add(left: QuantityParts, right: QuantityParts) -> QuantityParts:
     value = sum(parts.value * _power_of_ten(parts.scale - scale) for parts in (left, right))
     big = left.big or right.big or not -_INT64_MAX - 1 <= value <= _INT64_MAX
     return QuantityParts(value, scale, big, "", left.format)
+
+
+def _scaled_value(parts: QuantityParts, power: int) -> int:
+    shift = parts.scale + power
+    if not parts.value or shift > MAX_DIGITS:
+        return 0
+    exact = (
+        parts.value * _power_of_ten(shift)
+        if shift > 0
+        else -(-parts.value // _power_of_ten(-shift))
+    )
+    wrapped = (exact + 2**63) % 2**64 - 2**63
+    at_once = parts.big or shift in (1, 2, 3, 6, 9)
+    return wrapped if at_once or wrapped == exact else 0
 
 
 def _to_nanos(value: int, scale: int) -> int:

@@ -195,15 +195,7 @@ def _fills_pages(name: str, quantity: Quantity) -> bool:
         page = Quantity(name.removeprefix("hugepages-"))
     except QuantityError:
         return False
-    size = _rounded_up(page)
-    return size > 0 and _is_whole(page) and _rounded_up(quantity) % size == 0
-
-
-def _rounded_up(quantity: Quantity) -> int:
-    parts = quantity.parts
-    if parts.scale >= 0:
-        return int(parts.value * 10**parts.scale)
-    return int(-(-parts.value // 10**-parts.scale))
+    return page.value > 0 and _is_whole(page) and quantity.value % page.value == 0
 
 
 def _is_whole(quantity: Quantity) -> bool:

@@ -27,7 +27,6 @@ CPU_PERIOD_MICROSECONDS = 100_000
 _SHARES_PER_CPU = 1024
 _MIN_QUOTA = 1000
 """The kernel rejects a quota below 1 ms."""
-_NANO = 10**9
 _ZERO = Quantity("0")
 _KIBI = Quantity("1Ki")
 
@@ -143,7 +142,7 @@ def _requested_milli_cpu(resources: Mapping[str, Quantity]) -> int:
 
 
 def _memory_limit_bytes(limits: Mapping[str, Quantity]) -> int | None:
-    count = -(-limits.get("memory", _ZERO).nanos // _NANO)
+    count = limits.get("memory", _ZERO).value
     return count if count > 0 else None
 
 

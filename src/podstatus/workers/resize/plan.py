@@ -18,13 +18,12 @@ from podstatus.kube.objects.runtime_facts import (
     PodFacts,
     ResourceFacts,
 )
-from podstatus.kube.scalars.quantity import Quantity, QuantityError
+from podstatus.kube.scalars.quantity import Quantity
+from podstatus.workers.admission.resource_fit import to_int
 
 RESTART_CONTAINER = "RestartContainer"
 _NO_RESOURCES = ResourceRequirements()
 _ZERO = Quantity("0")
-_NANO = 10**9
-_MAX_INT64 = 2**63 - 1
 _ResourceTuple = tuple[int, int, int, int]
 
 
@@ -165,17 +164,9 @@ def _resource_tuple(resources: ResourceRequirements) -> _ResourceTuple:
     return (
         requests.get("cpu", _ZERO).milli_value,
         limits.get("cpu", _ZERO).milli_value,
-        _bytes(requests.get("memory", _ZERO)),
-        _bytes(limits.get("memory", _ZERO)),
+        to_int("memory", requests.get("memory", _ZERO)),
+        to_int("memory", limits.get("memory", _ZERO)),
     )
-
-
-def _bytes(quantity: Quantity) -> int:
-    """Rounded up and capped at the int64 maximum."""
-    try:
-        return min(_MAX_INT64, -(-quantity.nanos // _NANO))
-    except QuantityError:
-        return _MAX_INT64
 
 
 def _with_actuated_resources(

@@ -118,19 +118,12 @@ def _platform_error(pod: Pod, node: Node) -> StatusError | None:
 def _capacity_error(pod: Pod, node: Node) -> StatusError | None:
     requests, allocatable = pod_requests(pod.spec), node.status.allocatable or {}
     shortages = []
-    for name, count in (("cpu", _milli), ("memory", _ceil_units)):
+    for name in ("cpu", "memory"):
         request, limit = requests.get(name, _ZERO), allocatable.get(name, _ZERO)
         if request.compare(limit) > 0:
-            shortages.append(f"{name}, requested: {count(request)}, allocatable: {count(limit)}")
+            needed, free = (q.milli_value if name == "cpu" else q.value for q in (request, limit))
+            shortages.append(f"{name}, requested: {needed}, allocatable: {free}")
     if not shortages:
         return None
     why = f"node didn't have enough allocatable resources: {'; '.join(shortages)}"
     return errors.forbidden("pods", pod.name, why, cause="NodeCapacity")
-
-
-def _milli(quantity: Quantity) -> int:
-    return quantity.milli_value
-
-
-def _ceil_units(quantity: Quantity) -> int:
-    return -(-quantity.nanos // 10**9)

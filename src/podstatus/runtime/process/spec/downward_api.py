@@ -104,8 +104,9 @@ def resource_value(
         raise config_error(f"unsupported container resource : {selector.resource}")
     amount = _quantity(pod, container, kind, name, context)
     divisor = selector.divisor if selector.divisor.compare(Quantity("0")) else Quantity("1")
-    measure = _milli_value if name == "cpu" else _integer_value
-    return str(math.ceil(measure(amount) / (measure(divisor) or 1)))
+    if name == "cpu":
+        return str(math.ceil(amount.milli_value / (divisor.milli_value or 1)))
+    return str(math.ceil(amount.value / (divisor.value or 1)))
 
 
 def _quantity(
@@ -128,11 +129,3 @@ def _find_container(pod: Pod, name: str) -> Container:
         if container.name == name:
             return container
     raise config_error(f"container {name} not found")
-
-
-def _milli_value(amount: Quantity) -> int:
-    return amount.milli_value
-
-
-def _integer_value(amount: Quantity) -> int:
-    return -(-amount.nanos // 1_000_000_000)

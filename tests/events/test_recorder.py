@@ -6,8 +6,9 @@ Some tests follow client-go v0.36.4, tools/record/event_test.go.
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Self
 
 import pytest
 
@@ -57,10 +58,10 @@ class Scene:
         )
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self) -> AsyncIterator[Self]:
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self.recorder.run())
-            yield
+            yield self
             task.cancel()
 
     @property
@@ -68,22 +69,12 @@ class Scene:
         return dict(self.recorder.counts.dropped)
 
 
-def in_scene(test: Callable[[Scene], Awaitable[None]], policy: EventPolicy | None = None) -> Scene:
-    async def main() -> Scene:
-        scene = Scene(policy)
-        async with scene.running():
-            await test(scene)
-        return scene
-
-    return asyncio.run(main())
-
-
 def numbered(number: int) -> ObjectReference:
     return pod_reference(make_pod(f"p{number}", namespace="n"))
 
 
-def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
-    async def test(scene: Scene) -> None:
+async def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
+    async with Scene().running() as scene:
         scene.recorder.normal(POD, "Started", "Container started")
         await run_ready_tasks()
         assert scene.sink.summaries == [("Started", "Container started", 1)]
@@ -94,19 +85,16 @@ def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
         (event,) = scene.sink.events.values()
         assert event.first_timestamp.wire == "2100-01-01T00:00:00Z"
         assert event.last_timestamp.wire == "2100-01-01T00:00:05Z"
-
-    scene = in_scene(test)
     assert scene.recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
     assert scene.sink.calls == ["create", "patch"]
 
 
-def test_events_have_a_source_and_a_type() -> None:
-    async def test(scene: Scene) -> None:
+async def test_events_have_a_source_and_a_type() -> None:
+    async with Scene().running() as scene:
         scene.recorder.normal(node_reference("node-a"), "NodeReady", "ready")
         scene.recorder.warn(POD, "BackOff", "Back-off")
         await run_ready_tasks()
-
-    first, second = in_scene(test).sink.events.values()
+    first, second = scene.sink.events.values()
     assert [first.type, second.type] == ["Normal", "Warning"]
     assert [first.metadata.namespace, second.metadata.namespace] == ["default", "n"]
     assert (first.source.component, first.source.host) == ("kubelet", "node-a")
@@ -121,43 +109,40 @@ async def test_what_happened_before_it_ran_is_sent_when_it_does() -> None:
         assert len(scene.sink.events) == 1
 
 
-def test_events_of_one_moment_have_names_of_their_own() -> None:
-    async def test(scene: Scene) -> None:
+async def test_events_of_one_moment_have_names_of_their_own() -> None:
+    async with Scene().running() as scene:
         for reason in ("Created", "Started", "Killing"):
             scene.recorder.normal(POD, reason, "m")
         await run_ready_tasks()
+    assert len(scene.sink.events) == 3
 
-    assert len(in_scene(test).sink.events) == 3
 
-
-def test_a_clock_that_was_ahead_leaves_no_events_of_the_future() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_clock_that_was_ahead_leaves_no_events_of_the_future() -> None:
+    async with Scene().running() as scene:
         for ahead in (3600, 0):
             scene.clock.step(ahead)
             scene.recorder.normal(POD, "Started", f"ahead by {ahead}")
             scene.clock.step(-ahead)
         await run_ready_tasks()
-
-    ahead, right = in_scene(test).sink.events.values()
-    assert ahead.last_timestamp.wire == "2100-01-01T01:00:00Z"
+    early, right = scene.sink.events.values()
+    assert early.last_timestamp.wire == "2100-01-01T01:00:00Z"
     assert right.last_timestamp.wire == "2100-01-01T00:00:00Z"
 
 
-def test_events_of_a_clock_that_is_corrected_a_little_keep_their_order() -> None:
-    async def test(scene: Scene) -> None:
+async def test_events_of_a_clock_that_is_corrected_a_little_keep_their_order() -> None:
+    async with Scene().running() as scene:
         for number in range(3):
             scene.recorder.normal(POD, "Started", f"number {number}")
             scene.clock.step(-0.4)
         await run_ready_tasks()
-
-    events = list(in_scene(test).sink.events.values())
+    events = list(scene.sink.events.values())
     names = [it.metadata.name for it in events]
     assert [it.message for it in events] == [f"number {number}" for number in range(3)]
     assert names == sorted(set(names))
 
 
-def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
+    async with Scene().running() as scene:
         scene.clock.step(3600)
         for number in range(SPAM_BURST + 1):
             scene.recorder.normal(POD, f"Reason{number}", "it happened")
@@ -168,21 +153,17 @@ def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
         await scene.clock.advance(SPAM_INTERVAL_NS / 10**9)
         scene.recorder.normal(POD, "Later", "it happened")
         await run_ready_tasks(400)
-
-    scene = in_scene(test)
     assert scene.dropped == {"spam": 2}
     assert scene.sink.summaries[-1][0] == "Later"
 
 
-def test_an_event_that_the_server_has_deleted_is_created_again_with_its_count() -> None:
-    async def test(scene: Scene) -> None:
+async def test_an_event_that_the_server_has_deleted_is_created_again_with_its_count() -> None:
+    async with Scene().running() as scene:
         scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks()
         scene.sink.events.clear()
         scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks()
-
-    scene = in_scene(test)
     assert scene.sink.summaries == [("BackOff", "m", 2)]
     assert scene.sink.calls == ["create", "patch", "create"]
     assert scene.recorder.counts == EventCounts(recorded=2, sent=2)
@@ -199,8 +180,8 @@ async def test_after_a_restart_the_first_repeat_is_a_new_event() -> None:
     assert sink.summaries == [("Started", "m", 1)] * 2
 
 
-def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> None:
-    async def test(scene: Scene) -> None:
+async def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> None:
+    async with Scene().running() as scene:
         for _ in range(30):
             scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks(200)
@@ -210,8 +191,6 @@ def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> Non
         scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks()
         assert scene.sink.summaries == [("BackOff", "m", 31)]
-
-    in_scene(test)
 
 
 # Failures
@@ -232,10 +211,10 @@ def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> Non
     ],
     ids=repr,
 )
-def test_what_is_hopeless_is_dropped_at_once_and_the_rest_after_twelve_tries(
+async def test_what_is_hopeless_is_dropped_at_once_and_the_rest_after_twelve_tries(
     error: Exception, tries: int, dropped: str
 ) -> None:
-    async def test(scene: Scene) -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.extend([error] * 12)
         scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(104.999)
@@ -248,11 +227,9 @@ def test_what_is_hopeless_is_dropped_at_once_and_the_rest_after_twelve_tries(
         await run_ready_tasks()
         assert scene.sink.summaries == [("Next", "m", 1)]
 
-    in_scene(test)
 
-
-def test_what_comes_while_the_server_is_away_is_sent_when_it_is_back() -> None:
-    async def test(scene: Scene) -> None:
+async def test_what_comes_while_the_server_is_away_is_sent_when_it_is_back() -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.extend([DOWN] * 5)
         for number in range(50):
             scene.recorder.warn(numbered(number), "BackOff", "m")
@@ -260,13 +237,11 @@ def test_what_comes_while_the_server_is_away_is_sent_when_it_is_back() -> None:
         assert len(scene.sink.summaries) == 50
         names = [event.involved_object.name for event in scene.sink.events.values()]
         assert names == [f"p{number}" for number in range(50)]
-
-    scene = in_scene(test)
     assert scene.recorder.counts == EventCounts(recorded=50, sent=50)
 
 
-def test_a_busy_server_says_when_to_come_back() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_busy_server_says_when_to_come_back() -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.extend([BusyError("later", retry_after=2)] * 3)
         scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(5.999)
@@ -274,46 +249,41 @@ def test_a_busy_server_says_when_to_come_back() -> None:
         await scene.clock.advance(0.001)
         assert scene.sink.events
 
-    in_scene(test)
 
-
-def test_a_busy_server_is_not_waited_for_longer_than_another() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_busy_server_is_not_waited_for_longer_than_another() -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.append(BusyError("later", retry_after=3600))
         scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(10)
         assert scene.sink.events
 
-    in_scene(test)
 
-
-def test_an_event_whose_answer_was_lost_is_not_sent_twice() -> None:
-    async def test(scene: Scene) -> None:
+async def test_an_event_whose_answer_was_lost_is_not_sent_twice() -> None:
+    async with Scene().running() as scene:
         scene.sink.lost_responses = 1
         scene.sink.failures.append(DOWN)
         scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(10)
         assert scene.sink.calls == ["create", "create"]
         assert scene.sink.summaries == [("BackOff", "m", 1)]
+    assert scene.recorder.counts == EventCounts(recorded=1, sent=1)
 
-    assert in_scene(test).recorder.counts == EventCounts(recorded=1, sent=1)
 
-
-def test_a_repeat_that_failed_is_tried_again() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_repeat_that_failed_is_tried_again() -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.extend([None, ConflictError("changed meanwhile"), DOWN])
         for _ in range(2):
             scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(20)
         assert scene.sink.summaries == [("BackOff", "m", 2)]
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
 
-    assert in_scene(test).recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
 
-
-def test_a_full_queue_drops_the_newest_and_says_so_once(
+async def test_a_full_queue_drops_the_newest_and_says_so_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def test(scene: Scene) -> None:
+    # One event is being sent, three are queued.
+    async with Scene(EventPolicy(max_queued=3)).running() as scene:
         scene.sink.failures.append(DOWN)
         for number in range(1, 8):
             scene.recorder.warn(numbered(number), "BackOff", "m")
@@ -322,29 +292,24 @@ def test_a_full_queue_drops_the_newest_and_says_so_once(
         await scene.clock.advance(10)
         names = [event.involved_object.name for event in scene.sink.events.values()]
         assert names == ["p1", "p2", "p3", "p4"]
-
-    # One event is being sent, three are queued.
-    in_scene(test, EventPolicy(max_queued=3))
     messages = [message for message in caplog.messages if "queue is full" in message]
     assert messages == ["events dropped because the queue is full: count=3"]
 
 
-def test_nonsense_is_dropped_and_stops_nothing() -> None:
-    async def test(scene: Scene) -> None:
+async def test_nonsense_is_dropped_and_stops_nothing() -> None:
+    async with Scene().running() as scene:
         scene.recorder.warn(None, "BackOff", "m")  # type: ignore[arg-type]
         scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks()
         assert len(scene.sink.events) == 1
         assert scene.dropped == {"broken": 1}
 
-    in_scene(test)
-
 
 # The limit
 
 
-def test_events_have_a_limit_of_their_own() -> None:
-    async def test(scene: Scene) -> None:
+async def test_events_have_a_limit_of_their_own() -> None:
+    async with Scene(EventPolicy(qps=5, burst=10)).running() as scene:
         for number in range(30):
             scene.recorder.warn(numbered(number), "BackOff", "m")
         await run_ready_tasks(200)
@@ -354,17 +319,13 @@ def test_events_have_a_limit_of_their_own() -> None:
         await scene.clock.advance(3)
         assert len(scene.sink.events) == 30
 
-    in_scene(test, EventPolicy(qps=5, burst=10))
 
-
-def test_a_limit_of_zero_is_none() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_limit_of_zero_is_none() -> None:
+    async with Scene(EventPolicy(qps=0)).running() as scene:
         for number in range(900):
             scene.recorder.warn(numbered(number), "BackOff", "m")
         await run_ready_tasks(2000)
         assert len(scene.sink.events) == 900
-
-    in_scene(test, EventPolicy(qps=0))
 
 
 @pytest.mark.parametrize(
@@ -424,28 +385,24 @@ async def test_the_end_does_not_wait_for_a_server_that_hangs(
     assert "queued events dropped at shutdown: count=3" in caplog.messages
 
 
-def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
+async def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("podstatus.events.recorder._IDLE_SECONDS", 0.001)
 
-    async def test(scene: Scene) -> None:
+    async with Scene().running() as scene:
         await scene.clock.advance(31)
         while scene.beats.stalled():
             await run_ready_tasks(1)
 
-    in_scene(test)
 
-
-def test_a_recorder_that_retries_is_alive() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_recorder_that_retries_is_alive() -> None:
+    async with Scene().running() as scene:
         scene.sink.failures.extend([DOWN] * 12)
         scene.recorder.warn(POD, "BackOff", "m")
         for _ in range(10):
             await scene.clock.advance(10)
             assert not scene.beats.stalled()
-
-    in_scene(test)
 
 
 # Threads
@@ -473,38 +430,34 @@ async def test_any_thread_may_record() -> None:
 # For the status manager
 
 
-def test_the_status_manager_records_events_about_pods() -> None:
-    async def test(scene: Scene) -> None:
+async def test_the_status_manager_records_events_about_pods() -> None:
+    async with Scene().running() as scene:
         events: PodEvents = StatusEvents(scene.recorder, "node")
         events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
         await run_ready_tasks()
-
-    (event,) = in_scene(test).sink.events.values()
+    (event,) = scene.sink.events.values()
     about = ObjectReference(kind="Pod", api_version="v1", namespace="n", name="p", uid="u")
     assert event.involved_object == about
     assert (event.type, event.reason) == ("Warning", "StatusRejected")
 
 
-def test_a_foreign_status_write_is_an_event_about_the_node() -> None:
-    async def test(scene: Scene) -> None:
+async def test_a_foreign_status_write_is_an_event_about_the_node() -> None:
+    async with Scene().running() as scene:
         events: PodEvents = StatusEvents(scene.recorder, "node-a")
         events.warn(PodReference("n", "p", ApiUID("u")), "ForeignStatusWrite", "x was changed")
         await run_ready_tasks()
-
-    (event,) = in_scene(test).sink.events.values()
+    (event,) = scene.sink.events.values()
     about = event.involved_object
     assert (about.kind, about.name) == ("Node", "node-a")
     assert (event.type, event.message) == ("Warning", "Pod n/p: x was changed")
 
 
-def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> None:
-    async def test(scene: Scene) -> None:
+async def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "podstatus.events")
+    async with Scene().running() as scene:
         for _ in range(2):
             scene.recorder.warn(POD, "BackOff", "Back-off")
         await run_ready_tasks()
-
-    with caplog.at_level(logging.DEBUG, "podstatus.events"):
-        in_scene(test)
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("INFO", "event sent: reason=BackOff object=Pod/n/p count=1 message='Back-off'"),
         ("DEBUG", "event patched: reason=BackOff object=Pod/n/p count=2 message='Back-off'"),

@@ -3,8 +3,8 @@
 import asyncio
 import resource
 import socket
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 import pytest
 
@@ -36,8 +36,8 @@ class Echo(asyncio.Protocol):
 class Port:
     """An accept loop on the loopback interface."""
 
-    def __init__(self, limits: StageLimits, seconds: float) -> None:
-        self.accepting = AcceptLoop(lambda: Echo(self), limits, first_request_seconds=seconds)
+    def __init__(self, seconds: float) -> None:
+        self.accepting = AcceptLoop(lambda: Echo(self), LIMITS, first_request_seconds=seconds)
         self.number = 0
 
     def connect(self) -> socket.socket:
@@ -53,24 +53,20 @@ class Port:
             return await loop.sock_recv(client, 4096)
 
 
-def served(
-    talk: Callable[[Port], Awaitable[None]], limits: StageLimits = LIMITS, seconds: float = 60
-) -> None:
-    async def run() -> None:
-        port = Port(limits, seconds)
-        port.number = await port.accepting.start("127.0.0.1", 0)
-        try:
-            await talk(port)
-        finally:
-            port.accepting.close()
-            await port.accepting.abort_all()
-
-    asyncio.run(run())
+@asynccontextmanager
+async def serving(seconds: float = 60) -> AsyncIterator[Port]:
+    port = Port(seconds)
+    port.number = await port.accepting.start("127.0.0.1", 0)
+    try:
+        yield port
+    finally:
+        port.accepting.close()
+        await port.accepting.abort_all()
 
 
 @pytest.mark.parametrize("data", [b"", b"G", REQUEST[:-1]])
-def test_clients_that_do_not_ask_keep_no_other_out(data: bytes) -> None:
-    async def talk(port: Port) -> None:
+async def test_clients_that_do_not_ask_keep_no_other_out(data: bytes) -> None:
+    async with serving() as port:
         with ExitStack() as clients:
             for _ in range(200):
                 clients.enter_context(port.connect()).send(data)
@@ -78,11 +74,9 @@ def test_clients_that_do_not_ask_keep_no_other_out(data: bytes) -> None:
             client = clients.enter_context(port.connect())
             assert await port.ask(client) == REQUEST
 
-    served(talk)
 
-
-def test_an_authenticated_client_stays_while_others_come_and_go() -> None:
-    async def talk(port: Port) -> None:
+async def test_an_authenticated_client_stays_while_others_come_and_go() -> None:
+    async with serving() as port:
         with ExitStack() as clients:
             authenticated = clients.enter_context(port.connect())
             assert await port.ask(authenticated, b"K" + REQUEST) == b"K" + REQUEST
@@ -96,21 +90,17 @@ def test_an_authenticated_client_stays_while_others_come_and_go() -> None:
                 assert await port.ask(unknown[0]) == b""
             assert await port.ask(unknown[-1]) == REQUEST
 
-    served(talk)
 
-
-def test_idle_authenticated_clients_are_evicted_for_new_ones() -> None:
-    async def talk(port: Port) -> None:
+async def test_idle_authenticated_clients_are_evicted_for_new_ones() -> None:
+    async with serving() as port:
         with ExitStack() as clients:
             for _ in range(5):
                 client = clients.enter_context(port.connect())
                 assert await port.ask(client, b"K" + REQUEST) == b"K" + REQUEST
 
-    served(talk)
 
-
-def test_drips_do_not_prolong_the_deadline() -> None:
-    async def talk(port: Port) -> None:
+async def test_drips_do_not_prolong_the_deadline() -> None:
+    async with serving(seconds=1) as port:
         loop = asyncio.get_running_loop()
         began = loop.time()
         with port.connect() as client, suppress(ConnectionError):
@@ -119,20 +109,18 @@ def test_drips_do_not_prolong_the_deadline() -> None:
                 await asyncio.sleep(0.05)
         assert 0.9 < loop.time() - began < 15
 
-    served(talk, seconds=1)
 
-
-def test_a_client_that_goes_leaves_its_place() -> None:
-    async def talk(port: Port) -> None:
+async def test_a_client_that_goes_leaves_its_place() -> None:
+    async with serving() as port:
         for _ in range(50):
             with port.connect() as client:
                 assert await port.ask(client, b"K" + REQUEST) == b"K" + REQUEST
 
-    served(talk)
 
-
-def test_no_descriptors_are_logged_once_and_survived(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk(port: Port) -> None:
+async def test_no_descriptors_are_logged_once_and_survived(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving() as port:
         with ExitStack() as clients:
             waiting = [clients.enter_context(port.connect()) for _ in range(20)]
             before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -144,21 +132,19 @@ def test_no_descriptors_are_logged_once_and_survived(caplog: pytest.LogCaptureFi
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, before)
             assert await port.ask(waiting[-1]) == REQUEST
-
-    served(talk)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "Too many open files" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-def test_evictions_are_logged_with_numbers_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    async def talk(port: Port) -> None:
+async def test_evictions_are_logged_with_numbers_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with serving() as port:
         with ExitStack() as clients:
             for _ in range(2):
                 for _ in range(10):
                     clients.enter_context(port.connect())
                 await asyncio.sleep(1.1)
-
-    served(talk)
     (record,) = caplog.records
     assert "closed connections" in record.getMessage()

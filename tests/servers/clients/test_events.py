@@ -1,7 +1,8 @@
 """What a recorder records is what the server shows."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from urllib.parse import quote
 
 import pytest
@@ -24,8 +25,6 @@ from podstatus.testing.clock import FakeClock
 from podstatus.testing.servers.access import ServerAccess
 from tests.support.processes.api_servers import NODES, Document, RealServer, Server
 
-Play = Callable[["Scene"], Awaitable[None]]
-
 
 class Scene:
     """A recorder whose events go to a server."""
@@ -42,15 +41,13 @@ class Scene:
         await self.clock.advance(seconds)
 
 
-def played(access: ServerAccess, play: Play) -> EventCounts:
-    async def main() -> EventCounts:
-        async with ApiClient(kubeconfig_config(access.kubeconfig)) as client, asyncio.timeout(90):
-            scene = Scene(HttpEventSink(client))
-            await play(scene)
-            await scene.send()
-            return scene.recorder.counts
-
-    return asyncio.run(main())
+@asynccontextmanager
+async def recording(access: ServerAccess) -> AsyncIterator[Scene]:
+    """Yield a scene; all its events have been sent on exit."""
+    async with ApiClient(kubeconfig_config(access.kubeconfig)) as client, asyncio.timeout(90):
+        scene = Scene(HttpEventSink(client))
+        yield scene
+        await scene.send()
 
 
 def shown(server: Server, namespace: str, **fields: str) -> list[Document]:
@@ -73,14 +70,13 @@ def web(namespace: str) -> Pod:
     return make_pod("web", namespace=namespace, uid="u-1", containers=["app"])
 
 
-def test_a_repeated_event_is_one_with_a_count(server: Server, namespace: str) -> None:
-    async def play(scene: Scene) -> None:
+async def test_a_repeated_event_is_one_with_a_count(server: Server, namespace: str) -> None:
+    async with recording(server.access) as scene:
         for _ in range(3):
             about = container_reference(web(namespace), "app")
             scene.recorder.warn(about, reasons.BACK_OFF, "Back-off <restarting> …")
             await scene.send(seconds=10)
-
-    assert played(server.access, play) == EventCounts(recorded=3, sent=1, patched=2)
+    assert scene.recorder.counts == EventCounts(recorded=3, sent=1, patched=2)
     (event,) = shown(server, namespace)
     name = event.pop("metadata")["name"]
     assert name == f"web.{FakeClock('2026-11-15T12:00:00.25Z').now():x}"
@@ -106,15 +102,14 @@ def test_a_repeated_event_is_one_with_a_count(server: Server, namespace: str) ->
     }
 
 
-def test_similar_events_are_combined(server: Server, namespace: str) -> None:
-    async def play(scene: Scene) -> None:
+async def test_similar_events_are_combined(server: Server, namespace: str) -> None:
+    async with recording(server.access) as scene:
         for number in range(13):
             scene.recorder.warn(
                 pod_reference(web(namespace)), reasons.UNHEALTHY, f"failed: {number}"
             )
             await scene.send(seconds=1)
-
-    assert played(server.access, play) == EventCounts(recorded=13, sent=10, patched=3)
+    assert scene.recorder.counts == EventCounts(recorded=13, sent=10, patched=3)
     *apart, combined = shown(server, namespace, reason="Unhealthy")
     assert [(event["message"], event["count"]) for event in apart] == [
         (f"failed: {number}", 1) for number in range(9)
@@ -123,28 +118,25 @@ def test_similar_events_are_combined(server: Server, namespace: str) -> None:
     assert combined["reportingComponent"] == "kubelet"
 
 
-def test_an_event_that_is_gone_is_created_anew(server: Server, namespace: str) -> None:
-    async def play(scene: Scene) -> None:
+async def test_an_event_that_is_gone_is_created_anew(server: Server, namespace: str) -> None:
+    async with recording(server.access) as scene:
         for _ in range(2):
             delete_events(server, namespace)
             scene.recorder.normal(pod_reference(web(namespace)), reasons.KILLING, "Stopping")
             await scene.send(seconds=1)
-
-    assert played(server.access, play) == EventCounts(recorded=2, sent=2)
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=2)
     (event,) = shown(server, namespace)
     assert (event["count"], event["firstTimestamp"]) == (2, "2026-11-15T12:00:00Z")
 
 
-def test_events_about_what_is_in_no_namespace_are_found_as_kubectl_looks_for_them(
+async def test_events_about_what_is_in_no_namespace_are_found_as_kubectl_looks_for_them(
     server: Server, namespace: str
 ) -> None:
     node = f"node-{namespace}"
-
-    async def play(scene: Scene) -> None:
+    async with recording(server.access) as scene:
         message = f"Node {node} status is now: {reasons.NODE_READY}"
         scene.recorder.normal(node_reference(node), reasons.NODE_READY, message)
-
-    assert played(server.access, play).sent == 1
+    assert scene.recorder.counts.sent == 1
     found = shown(
         server,
         "default",
@@ -155,29 +147,26 @@ def test_events_about_what_is_in_no_namespace_are_found_as_kubectl_looks_for_the
     assert [event["message"] for event in found] == [f"Node {node} status is now: NodeReady"]
 
 
-def test_what_happens_in_a_namespace_that_goes_is_dropped(server: Server, namespace: str) -> None:
+async def test_what_happens_in_a_namespace_that_goes_is_dropped(
+    server: Server, namespace: str
+) -> None:
     server.client.delete(f"/api/v1/namespaces/{namespace}")
-
-    async def play(scene: Scene) -> None:
+    async with recording(server.access) as scene:
         scene.recorder.normal(pod_reference(web(namespace)), reasons.KILLING, "Stopping")
         scene.recorder.normal(pod_reference(web("never-there")), reasons.KILLING, "Stopping")
-
-    counts = played(server.access, play)
-    assert counts == EventCounts(recorded=2, dropped={"namespace_gone": 2})
+    assert scene.recorder.counts == EventCounts(recorded=2, dropped={"namespace_gone": 2})
 
 
-def test_a_name_that_cannot_grow_is_no_obstacle(server: Server, namespace: str) -> None:
+async def test_a_name_that_cannot_grow_is_no_obstacle(server: Server, namespace: str) -> None:
     about = pod_reference(make_pod("p" * 253, namespace=namespace))
-
-    async def play(scene: Scene) -> None:
+    async with recording(server.access) as scene:
         for _ in range(2):
             scene.recorder.normal(about, reasons.STARTED, "Container started")
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
 
-    assert played(server.access, play) == EventCounts(recorded=2, sent=1, patched=1)
 
-
-def test_the_sink_says_what_went_wrong(server: Server, namespace: str) -> None:
-    async def play(scene: Scene) -> None:
+async def test_the_sink_says_what_went_wrong(server: Server, namespace: str) -> None:
+    async with recording(server.access) as scene:
         event = Event(
             metadata=ObjectMeta(name="e", namespace=namespace),
             involved_object=ObjectReference(namespace=namespace),
@@ -188,10 +177,8 @@ def test_the_sink_says_what_went_wrong(server: Server, namespace: str) -> None:
         with pytest.raises(GoneError):
             await scene.sink.patch(namespace, "nobody", b'{"count":2}')
 
-    played(server.access, play)
 
-
-def test_times_of_microseconds_come_back_as_they_were(server: Server, namespace: str) -> None:
+async def test_times_of_microseconds_come_back_as_they_were(server: Server, namespace: str) -> None:
     time = MicroTime.from_unix_nanos(FakeClock("2026-11-15T12:00:00.25Z").now())
     event = Event(
         metadata=ObjectMeta(name="e", namespace=namespace),
@@ -204,24 +191,19 @@ def test_times_of_microseconds_come_back_as_they_were(server: Server, namespace:
         reporting_component="podstatus.dev/tests",
         reporting_instance="me",
     )
-
-    async def play(scene: Scene) -> None:
+    async with recording(server.access) as scene:
         back = await scene.sink.create(event)
         assert structs.replace(back, metadata=event.metadata, kind="", api_version="") == event
-
-    played(server.access, play)
     (found,) = shown(server, namespace)
     assert found["eventTime"] == "2026-11-15T12:00:00.250000Z"
 
 
-def test_the_agent_of_a_node_may_record_events(real_server: RealServer) -> None:
+async def test_the_agent_of_a_node_may_record_events(real_server: RealServer) -> None:
     namespace = real_server.new_namespace()
-
-    async def play(scene: Scene) -> None:
+    access = real_server.process.node_access(NODES[0])
+    async with recording(access) as scene:
         for _ in range(2):
             scene.recorder.normal(
                 pod_reference(web(namespace)), reasons.STARTED, "Container started"
             )
-
-    access = real_server.process.node_access(NODES[0])
-    assert played(access, play) == EventCounts(recorded=2, sent=1, patched=1)
+    assert scene.recorder.counts == EventCounts(recorded=2, sent=1, patched=1)

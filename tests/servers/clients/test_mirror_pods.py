@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from tests.support.processes.api_servers import NODES, RealServer, Server
 
 NODE = NODES[0]
 QUICK = ReflectorPolicy(backoff=Backoff(initial_seconds=0.1, max_seconds=0.5))
-Acts = Callable[["Scene"], Any]
 
 
 class Scene:
@@ -51,7 +50,10 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with ApiClient(kubeconfig_config(self.access.kubeconfig)) as client:
+        async with (
+            ApiClient(kubeconfig_config(self.access.kubeconfig)) as client,
+            asyncio.timeout(120),
+        ):
             clock = SystemClock()
             self.mirrors = MirrorController(
                 MirrorClient(client, NODE),
@@ -108,21 +110,13 @@ class Scene:
         return await asyncio.to_thread(self.access.request, method, path, body)
 
 
-def play(scene: Scene, acts: Acts) -> None:
-    async def run() -> None:
-        async with asyncio.timeout(120), scene.running():
-            await acts(scene)
-
-    asyncio.run(run())
-
-
 @pytest.fixture
 def scene(server: Server, namespace: str, tmp_path: Path) -> Scene:
     return Scene(server.access, tmp_path, namespace, "uid-of-the-node")
 
 
-def test_a_mirror_pod_comes_and_goes_with_its_file(scene: Scene) -> None:
-    async def acts(scene: Scene) -> None:
+async def test_a_mirror_pod_comes_and_goes_with_its_file(scene: Scene) -> None:
+    async with scene.running():
         scene.write("web")
         mirror = await scene.mirror("web")
         (static,) = [pod for pod in scene.mux.pods() if is_static_pod(pod)]
@@ -138,22 +132,18 @@ def test_a_mirror_pod_comes_and_goes_with_its_file(scene: Scene) -> None:
         await scene.gone("web")
         assert (await scene.ask("GET", f"web-{NODE}"))[0] == 404
 
-    play(scene, acts)
 
-
-def test_a_mirror_pod_that_a_user_deletes_is_back(scene: Scene) -> None:
-    async def acts(scene: Scene) -> None:
+async def test_a_mirror_pod_that_a_user_deletes_is_back(scene: Scene) -> None:
+    async with scene.running():
         scene.write("web")
         mirror = await scene.mirror("web")
         code, _ = await scene.ask("DELETE", f"web-{NODE}")
         assert code in (200, 202)
         await scene.mirror("web", not_uid=mirror.uid)
 
-    play(scene, acts)
 
-
-def test_a_pod_of_somebody_else_is_left_alone(scene: Scene) -> None:
-    async def acts(scene: Scene) -> None:
+async def test_a_pod_of_somebody_else_is_left_alone(scene: Scene) -> None:
+    async with scene.running():
         code, made = await scene.ask("POST", "", pod(f"web-{NODE}", node=NODE))
         assert code == 201
         scene.write("web")
@@ -162,8 +152,6 @@ def test_a_pod_of_somebody_else_is_left_alone(scene: Scene) -> None:
         assert there["metadata"]["uid"] == made["metadata"]["uid"]
         await scene.ask("DELETE", f"web-{NODE}", {"gracePeriodSeconds": 0})
         await scene.mirror("web")
-
-    play(scene, acts)
     assert len(scene.problems) == 1
 
 
@@ -174,15 +162,14 @@ def process(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> It
         process.recover()
 
 
-def test_mirror_pods_are_right_after_an_outage(
+async def test_mirror_pods_are_right_after_an_outage(
     process: Mortal, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     namespace = f"outage-{time.monotonic_ns()}"
     body = {"metadata": {"name": namespace}}
     assert process.access.request("POST", "/api/v1/namespaces", body)[0] == 201
     scene = Scene(process.access, tmp_path, namespace, "uid-of-the-node")
-
-    async def acts(scene: Scene) -> None:
+    async with scene.running():
         for name in ("stays", "changes", "goes"):
             scene.write(name)
         before = {name: await scene.mirror(name) for name in ("stays", "changes", "goes")}
@@ -198,28 +185,23 @@ def test_mirror_pods_are_right_after_an_outage(
         assert newer.spec.hostname == "other"
         await scene.gone("goes")
         assert (await scene.mirror("stays")).uid == before["stays"].uid
-
-    play(scene, acts)
     assert scene.problems == []
 
 
-def test_the_agent_of_a_node_may_do_all_this(real_server: RealServer, tmp_path: Path) -> None:
+async def test_the_agent_of_a_node_may_do_all_this(real_server: RealServer, tmp_path: Path) -> None:
     node = {"metadata": {"name": NODE}}
     code, made = real_server.client.create("/api/v1/nodes", node)
     assert code == 201, made
     access = real_server.process.node_access(NODE)
     scene = Scene(access, tmp_path, real_server.new_namespace(), made["metadata"]["uid"])
-
-    async def acts(scene: Scene) -> None:
-        scene.write("web")
-        mirror = await scene.mirror("web")
-        scene.write("web", hostname="other")
-        await scene.mirror("web", not_uid=mirror.uid)
-        (scene.folder / "web.yaml").unlink()
-        await scene.gone("web")
-
     try:
-        play(scene, acts)
+        async with scene.running():
+            scene.write("web")
+            mirror = await scene.mirror("web")
+            scene.write("web", hostname="other")
+            await scene.mirror("web", not_uid=mirror.uid)
+            (scene.folder / "web.yaml").unlink()
+            await scene.gone("web")
     finally:
         real_server.client.delete(f"/api/v1/nodes/{NODE}")
     assert scene.problems == []

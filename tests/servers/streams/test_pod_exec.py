@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Coroutine
 from typing import Any
 
 import aiohttp
@@ -31,10 +30,6 @@ def key(scene: NodeScene) -> str:
     return scene.add_pod()
 
 
-def run(conversation: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(conversation, 90))
-
-
 async def said(socket: aiohttp.ClientWebSocketResponse) -> Said:
     """All that comes until the end: channel and data."""
     return [(message.data[0], message.data[1:]) async for message in socket]
@@ -49,27 +44,20 @@ def status(heard: Said) -> dict[str, Any]:
     return found
 
 
-def test_a_command_runs_and_says_how_it_ended(scene: NodeScene) -> None:
-    async def conversation() -> None:
-        async with scene.socket(["echo", "hello"], stdout="true") as socket:
-            assert socket.protocol == V5
-            heard = await said(socket)
-            assert words(heard, STDOUT) == b"hello\n"
-            assert status(heard)["status"] == "Success"
-            assert socket.close_code == 1000
-
-    run(conversation())
+async def test_a_command_runs_and_says_how_it_ended(scene: NodeScene) -> None:
+    async with scene.socket(["echo", "hello"], stdout="true") as socket:
+        assert socket.protocol == V5
+        heard = await said(socket)
+        assert words(heard, STDOUT) == b"hello\n"
+        assert status(heard)["status"] == "Success"
+        assert socket.close_code == 1000
 
 
-def test_the_node_is_asked_in_its_own_words(scene: NodeScene, key: str) -> None:
+async def test_the_node_is_asked_in_its_own_words(scene: NodeScene, key: str) -> None:
     command = ["echo", "a b", "$(c) 'd' \"e\"\n", "", "ü&x=1"]
-
-    async def conversation() -> bytes:
-        flags = {"stdin": "true", "stdout": "1", "stderr": "", "tty": "false"}
-        async with scene.socket(command, container="main", **flags) as socket:
-            return words(await said(socket), STDOUT)
-
-    heard = run(conversation())
+    flags = {"stdin": "true", "stdout": "1", "stderr": "", "tty": "false"}
+    async with scene.socket(command, container="main", **flags) as socket:
+        heard = words(await said(socket), STDOUT)
     assert heard.decode() == " ".join(command[1:]) + "\n"
     [asked] = scene.node.asked
     assert (asked.method, asked.path) == ("GET", f"/exec/{key}")
@@ -82,92 +70,69 @@ def test_the_node_is_asked_in_its_own_words(scene: NodeScene, key: str) -> None:
 
 
 @pytest.mark.parametrize("code", [1, 7, 137])
-def test_an_exit_code_comes_back(scene: NodeScene, code: int) -> None:
-    async def conversation() -> Said:
-        async with scene.socket(["exit", str(code)], stdout="true") as socket:
-            return await said(socket)
-
-    told = status(run(conversation()))
+async def test_an_exit_code_comes_back(scene: NodeScene, code: int) -> None:
+    async with scene.socket(["exit", str(code)], stdout="true") as socket:
+        heard = await said(socket)
+    told = status(heard)
     assert told["reason"] == "NonZeroExitCode"
     assert told["details"]["causes"] == [{"reason": "ExitCode", "message": str(code)}]
 
 
-def test_channels_are_told_apart(scene: NodeScene) -> None:
-    async def conversation() -> Said:
-        async with scene.socket(["complain", "no"], stdout="true", stderr="true") as socket:
-            return await said(socket)
-
-    heard = run(conversation())
+async def test_channels_are_told_apart(scene: NodeScene) -> None:
+    async with scene.socket(["complain", "no"], stdout="true", stderr="true") as socket:
+        heard = await said(socket)
     assert (words(heard, STDOUT), words(heard, STDERR)) == (b"", b"no\n")
 
 
-def test_input_arrives_and_its_end(scene: NodeScene) -> None:
-    async def conversation() -> Said:
-        async with scene.socket(["cat"], stdin="true", stdout="true") as socket:
-            for piece in (b"one ", b"\x00\xff", b"x" * 100_000):
-                await socket.send_bytes(bytes([STDIN]) + piece)
-            await socket.send_bytes(bytes([CLOSE, STDIN]))
-            return await said(socket)
-
-    heard = run(conversation())
+async def test_input_arrives_and_its_end(scene: NodeScene) -> None:
+    async with scene.socket(["cat"], stdin="true", stdout="true") as socket:
+        for piece in (b"one ", b"\x00\xff", b"x" * 100_000):
+            await socket.send_bytes(bytes([STDIN]) + piece)
+        await socket.send_bytes(bytes([CLOSE, STDIN]))
+        heard = await said(socket)
     assert words(heard, STDOUT) == b"one \x00\xff" + b"x" * 100_000
     assert status(heard)["status"] == "Success"
 
 
-def test_the_size_of_the_terminal_arrives(scene: NodeScene) -> None:
-    async def conversation() -> Said:
-        async with scene.socket(["size"], stdin="true", stdout="true", tty="true") as socket:
-            size = json.dumps({"Width": 132, "Height": 43}).encode()
-            await socket.send_bytes(bytes([RESIZE]) + size)
-            return await said(socket)
-
-    assert words(run(conversation()), STDOUT) == b"132x43\n"
+async def test_the_size_of_the_terminal_arrives(scene: NodeScene) -> None:
+    async with scene.socket(["size"], stdin="true", stdout="true", tty="true") as socket:
+        size = json.dumps({"Width": 132, "Height": 43}).encode()
+        await socket.send_bytes(bytes([RESIZE]) + size)
+        heard = await said(socket)
+    assert words(heard, STDOUT) == b"132x43\n"
     assert ("tty", "1") in scene.node.asked[0].query
 
 
-def test_a_lot_of_output_arrives_whole(scene: NodeScene) -> None:
-    async def conversation() -> int:
-        async with scene.socket(["flood", "500"], stdout="true") as socket:
-            return len(words(await said(socket), STDOUT))
-
-    assert run(conversation()) == 500 * 32768
+async def test_a_lot_of_output_arrives_whole(scene: NodeScene) -> None:
+    async with scene.socket(["flood", "500"], stdout="true") as socket:
+        heard = len(words(await said(socket), STDOUT))
+    assert heard == 500 * 32768
 
 
-def test_attach_talks_to_the_container_itself(scene: NodeScene, key: str) -> None:
-    async def conversation() -> Said:
-        async with scene.socket([], verb="attach", stdout="true") as socket:
-            return await said(socket)
-
-    assert words(run(conversation()), STDOUT) == b"attached\n"
+async def test_attach_talks_to_the_container_itself(scene: NodeScene, key: str) -> None:
+    async with scene.socket([], verb="attach", stdout="true") as socket:
+        heard = await said(socket)
+    assert words(heard, STDOUT) == b"attached\n"
     assert scene.node.asked[0].path == f"/attach/{key}"
 
 
-def test_a_client_that_leaves_is_a_hang_up(scene: NodeScene) -> None:
-    async def conversation() -> None:
-        async with scene.socket(["wait"], stdin="true") as socket:
-            await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
-            await socket.close()
-
-    run(conversation())
-    wait_until(lambda: scene.node.open_streams == 0)
+async def test_a_client_that_leaves_is_a_hang_up(scene: NodeScene) -> None:
+    async with scene.socket(["wait"], stdin="true") as socket:
+        await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
+        await socket.close()
+    await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 0)
 
 
-def test_a_client_that_vanishes_is_a_hang_up(scene: NodeScene) -> None:
-    async def conversation() -> None:
-        async with scene.socket(["wait"], stdin="true") as socket:
-            await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
-            transport_of(socket).abort()
-
-    run(conversation())
-    wait_until(lambda: scene.node.open_streams == 0)
+async def test_a_client_that_vanishes_is_a_hang_up(scene: NodeScene) -> None:
+    async with scene.socket(["wait"], stdin="true") as socket:
+        await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 1)
+        transport_of(socket).abort()
+    await asyncio.to_thread(wait_until, lambda: scene.node.open_streams == 0)
 
 
-def test_a_node_that_vanishes_is_no_good_end(scene: NodeScene) -> None:
-    async def conversation() -> tuple[Said, int | None]:
-        async with scene.socket(["vanish"], stdout="true") as socket:
-            return [(m.data[0], m.data) async for m in socket], socket.close_code
-
-    heard, code = run(conversation())
+async def test_a_node_that_vanishes_is_no_good_end(scene: NodeScene) -> None:
+    async with scene.socket(["vanish"], stdout="true") as socket:
+        heard, code = [(m.data[0], m.data) async for m in socket], socket.close_code
     assert not heard
     assert code != 1000
 
@@ -212,16 +177,12 @@ def test_other_methods_are_not_for_processes(scene: NodeScene) -> None:
     assert code == 405
 
 
-def test_a_node_that_does_not_declare_websockets_is_asked_otherwise_by_a_real_server(
+async def test_a_node_that_does_not_declare_websockets_is_asked_otherwise_by_a_real_server(
     scene: NodeScene,
 ) -> None:
     scene.add_pod("old", node=scene.add_node(scene.node.port, features=()))
-
-    async def conversation() -> Said:
-        async with scene.socket(["echo", "hi"], pod="old", stdout="true") as socket:
-            return await said(socket)
-
-    heard = run(conversation())
+    async with scene.socket(["echo", "hi"], pod="old", stdout="true") as socket:
+        heard = await said(socket)
     if scene.server.is_real:
         assert "this node speaks WebSocket only" in status(heard)["message"]
         assert scene.node.asked[0].headers["Upgrade"] == "SPDY/3.1"

@@ -97,3 +97,19 @@ def test_the_sync_benchmark_has_null_for_a_go_that_is_not_there(load: Load, tmp_
         assert all(value > 0 for name, value in of_network.items() if name not in of_go)
     # Two requests one after another, each 10 ms there and back.
     assert written["rtt10"]["upstream_policy_per_s"] < 1 / 0.020
+
+
+def test_a_round_is_compared_with_the_best_limit_of_the_same_round(load: Load) -> None:
+    bench = load("sync")
+
+    def rounds(*rates: float) -> list[Any]:
+        return [bench.Figures(per_s=rate, p99_ms=1, requests=1, cpu_ms=1) for rate in rates]
+
+    contenders = {f"limit_{number}": rounds(1, 1, 1) for number in bench.CONNECTIONS}
+    contenders |= {"limit_8": rounds(100, 50, 10), "limit_64": rounds(50, 200, 20)}
+    seen = bench.with_limit(contenders | {"default": rounds(80, 190, 20), "go": rounds(40)})
+    ratios = bench.paired(seen, "limit", bench.rate_ratio)
+    # 0.8, 0.95 and 1 of the best in their rounds; the ratio of the medians is 0.8.
+    assert (ratios.median, ratios.low, ratios.high) == pytest.approx((0.95, 0.875, 0.975))
+    once = bench.paired(seen, "go", bench.rate_ratio)
+    assert (once.median, once.low, once.high) == (2, 2, 2)

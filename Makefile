@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -91,6 +91,9 @@ bench-alerts: $(READY) ## what alert rules cost: one change of one pod; 5,000 po
 
 bench-watch: $(READY) ## 50 clients watch a whole agent of [WATCHED_PODS=500], 200 changes a second; minutes
 	WATCHED_PODS=$(or $(WATCHED_PODS),500) $(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/query/test_watch_whole_agent.py
+
+bench-cli: $(READY) ## the CPU time of help, completion and get pods
+	@$(BIN)/python bench/cli.py
 
 format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .

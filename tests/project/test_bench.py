@@ -59,6 +59,13 @@ def test_the_alerts_benchmark(load: Load) -> None:
 
 
 @pytest.mark.slow
+def test_the_benchmark_of_commands(load: Load) -> None:
+    written = figures(load("cli", ROUNDS=1, LIMITS={}))
+    assert written.keys() >= {"python", "version", "help", "completion", "get_pods"}
+    assert written["get_pods"] > written["python"] > 0
+
+
+@pytest.mark.slow
 def test_the_benchmark_of_many_pods_evaluates_the_default_rules(load: Load) -> None:
     bounds = {"idle_percent": 1e9, "changes_percent": 1e9}
     bench = load("alerts_watch", PODS=100, SECONDS=1.0, WARM_SECONDS=0.2, AT_MOST=bounds)

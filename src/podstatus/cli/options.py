@@ -35,8 +35,8 @@ RootDirOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, or the default of "
-        "podstatus run.",
+        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, ./.podstatus if "
+        "an agent runs there, or the default of podstatus run.",
     ),
 ]
 NamespaceOption = Annotated[

@@ -32,6 +32,7 @@ from podstatus.base.programs import find_program, python_module_command
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail
 from podstatus.cli.setting_options import Flags
+from podstatus.cli.start_banner import short_path, start_banner
 
 PROGRAM = python_module_command("podstatus.cli")
 """The command line of this program, for the supervisor."""
@@ -68,22 +69,7 @@ def run_node(flags: Flags, *, stop_at_eof: bool) -> None:
 
 
 def _announce_node(info: AgentInfo) -> None:
-    settings = info.settings
-    kind = "an embedded API server" if settings.embedded else "the API server"
-    typer.echo(
-        f"node {settings.node_name} is running with {kind} at {info.apiserver}; "
-        "press Ctrl-C to stop"
-    )
-    agent = info.agent or "(no server)"
-    typer.echo(
-        f"container runtime: {settings.runtime}, agent: {agent}, root-dir: {settings.root_dir}\n"
-    )
-    if info.kubeconfig is not None:
-        path = shlex.quote(str(info.kubeconfig))
-        typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
-    root_dir = shlex.quote(str(settings.root_dir))
-    typer.echo(f"    {_program_command()} get pods -A --root-dir {root_dir}")
-    sys.stdout.flush()
+    _print_line(start_banner(info, _program_command(), Path.cwd()))
 
 
 def _restart_command(flags: Flags, settings: AgentSettings) -> str:
@@ -146,4 +132,6 @@ def _program_command() -> str:
     called = Path(sys.argv[0])
     if called.name != "podstatus":
         return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
-    return "podstatus" if find_program("podstatus") else shlex.quote(str(called.absolute()))
+    if find_program("podstatus"):
+        return "podstatus"
+    return shlex.quote(short_path(called.absolute(), Path.cwd()))

@@ -4,10 +4,9 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,14 +45,6 @@ async def client_of(access: ServerAccess) -> AsyncIterator[ApiClient]:
         yield client
 
 
-def run(server: Server, call: Callable[[ApiClient], Awaitable[Any]]) -> Any:
-    async def with_client() -> Any:
-        async with client_of(server.access) as client:
-            return await call(client)
-
-    return asyncio.run(with_client())
-
-
 def config_map(name: str, **data: str) -> bytes:
     return json.dumps({"metadata": {"name": name}, "data": data}).encode()
 
@@ -85,10 +76,10 @@ class Story:
             await self._more.wait()
 
 
-def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotten(
+async def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotten(
     server: Server, namespace: str
 ) -> None:
-    async def live(client: ApiClient) -> list[tuple[str, str]]:
+    async with client_of(server.access) as client:
         story = Story()
         reflector = Reflector(client, ObjectSelection(CONFIG_MAPS, namespace), ConfigMap, story)
         await client.create(CONFIG_MAPS, config_map("old"), namespace=namespace)
@@ -110,9 +101,7 @@ def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotte
         assert {m.metadata.name: m.metadata.resource_version for m in reflector.objects()} == {
             item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed
         }
-        return story.told
-
-    assert run(server, live) == [
+    assert story.told == [
         ("Added", "old"),
         ("Added", "new"),
         ("Removed", "old"),
@@ -120,8 +109,10 @@ def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotte
     ]
 
 
-def test_statuses_and_deletes_are_for_the_pod_they_name(server: Server, namespace: str) -> None:
-    async def live(client: ApiClient) -> None:
+async def test_statuses_and_deletes_are_for_the_pod_they_name(
+    server: Server, namespace: str
+) -> None:
+    async with client_of(server.access) as client:
         created = decode(await client.create(PODS, pod("web"), namespace=namespace), Pod)
         pods = HttpPodApi(client)
 
@@ -139,22 +130,20 @@ def test_statuses_and_deletes_are_for_the_pod_they_name(server: Server, namespac
         with pytest.raises(GoneError):
             await pods.get_pod(namespace, "web")
 
-    run(server, live)
 
-
-def test_a_status_that_no_server_takes_is_rejected(server: Server, namespace: str) -> None:
-    async def live(client: ApiClient) -> None:
+async def test_a_status_that_no_server_takes_is_rejected(server: Server, namespace: str) -> None:
+    async with client_of(server.access) as client:
         await client.create(PODS, pod("web"), namespace=namespace)
         patch = b'{"status":{"qosClass":"Guaranteed"}}'
         with pytest.raises(RejectedError) as caught:
             await client.patch(PODS, "web", patch, namespace=namespace, subresource="status")
         assert (caught.value.code, caught.value.reason) == (422, "Invalid")
 
-    run(server, live)
 
-
-def test_the_status_manager_keeps_pods_over_the_client(server: Server, namespace: str) -> None:
-    async def live(client: ApiClient) -> None:
+async def test_the_status_manager_keeps_pods_over_the_client(
+    server: Server, namespace: str
+) -> None:
+    async with client_of(server.access) as client:
         node = f"node-of-{namespace}"
         pods = PodManager()
         shown = pod_reflector(client, node, pods)
@@ -172,23 +161,31 @@ def test_the_status_manager_keeps_pods_over_the_client(server: Server, namespace
         assert stored.status.phase == "Running"
         assert stored.status.container_statuses is not None
 
-    run(server, live)
 
-
-def test_a_node_of_ones_own_runs_pods(server: Server, namespace: str) -> None:
-    kubeconfig = str(server.access.kubeconfig)
+@pytest.fixture
+def own_node(server: Server) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, str(OWN_NODE), kubeconfig],
+        [sys.executable, str(OWN_NODE), str(server.access.kubeconfig)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
+    try:
+        assert process.stdout is not None
+        assert "own-node is ready" in process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+        server.client.delete("/api/v1/nodes/own-node")
 
-    async def live(client: ApiClient) -> None:
-        created = decode(
-            await client.create(PODS, pod("web", "own-node"), namespace=namespace), Pod
-        )
-        version = created.metadata.resource_version
+
+async def test_a_node_of_ones_own_runs_pods(
+    server: Server, namespace: str, own_node: subprocess.Popen[str]
+) -> None:
+    async with client_of(server.access) as client:
+        body = await client.create(PODS, pod("web", "own-node"), namespace=namespace)
+        version = decode(body, Pod).metadata.resource_version
         async with client.watch(PODS, namespace=namespace, resource_version=version) as events:
             async for event in events:
                 status = decode(bytes(event.object), Pod).status
@@ -199,18 +196,9 @@ def test_a_node_of_ones_own_runs_pods(server: Server, namespace: str) -> None:
                 if event.type == "DELETED":
                     break
         assert json.loads(await client.get(NODES, "own-node"))["status"]["capacity"]["cpu"] == "8"
-
-    try:
-        assert process.stdout is not None
-        assert "own-node is ready" in process.stdout.readline()
-        run(server, live)
-        process.terminate()
-        _, complaints = process.communicate(timeout=90)
-    finally:
-        process.kill()  # one that fails leaves nobody behind
-        process.communicate()
-        server.client.delete("/api/v1/nodes/own-node")
-    assert (process.returncode, complaints) == (0, "")
+    own_node.terminate()
+    _, complaints = await asyncio.to_thread(own_node.communicate, timeout=90)
+    assert (own_node.returncode, complaints) == (0, "")
 
 
 async def test_an_agent_may_not_write_to_the_pods_of_others(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -28,44 +28,37 @@ from tests.client.config_maps import config_map
 from tests.client.raw_server import answer, hang, raw_server
 from tests.support.plain_access import PlainAccess
 
-Call = Callable[[ApiClient], Any]
 
-
-def run(server: ApiServerThread, call: Call, *refused: str) -> Any:
-    """Return the result of a call with a client of the server."""
-
-    async def with_client() -> Any:
-        async with ApiClient(PlainAccess.of(server, *refused)) as client:
-            return await call(client)
-
-    return asyncio.run(with_client())
+@pytest.fixture
+async def client(api_server: ApiServerThread) -> AsyncIterator[ApiClient]:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        yield client
 
 
 def names(body: bytes) -> list[str]:
     return [item["metadata"]["name"] for item in json.loads(body)["items"]]
 
 
-def test_an_object_is_created_read_patched_replaced_and_deleted(
-    api_server: ApiServerThread,
+async def test_an_object_is_created_read_patched_replaced_and_deleted(
+    client: ApiClient,
 ) -> None:
-    async def live(client: ApiClient) -> None:
-        where: Any = {"namespace": "default"}
-        await client.create(CONFIG_MAPS, config_map("a", x="1"), **where)
-        assert json.loads(await client.get(CONFIG_MAPS, "a", **where))["data"] == {"x": "1"}
-        patched = await client.patch(
-            CONFIG_MAPS, "a", b'{"data":{"y":"2"}}', content_type=MERGE, **where
-        )
-        assert json.loads(patched)["data"] == {"x": "1", "y": "2"}
-        replaced = await client.replace(CONFIG_MAPS, "a", config_map("a", z="3"), **where)
-        assert json.loads(replaced)["data"] == {"z": "3"}
-        await client.delete(CONFIG_MAPS, "a", **where)
-        with pytest.raises(GoneError, match='configmaps "a" not found'):
-            await client.get(CONFIG_MAPS, "a", **where)
-
-    run(api_server, live)
+    where: Any = {"namespace": "default"}
+    await client.create(CONFIG_MAPS, config_map("a", x="1"), **where)
+    assert json.loads(await client.get(CONFIG_MAPS, "a", **where))["data"] == {"x": "1"}
+    patched = await client.patch(
+        CONFIG_MAPS, "a", b'{"data":{"y":"2"}}', content_type=MERGE, **where
+    )
+    assert json.loads(patched)["data"] == {"x": "1", "y": "2"}
+    replaced = await client.replace(CONFIG_MAPS, "a", config_map("a", z="3"), **where)
+    assert json.loads(replaced)["data"] == {"z": "3"}
+    await client.delete(CONFIG_MAPS, "a", **where)
+    with pytest.raises(GoneError, match='configmaps "a" not found'):
+        await client.get(CONFIG_MAPS, "a", **where)
 
 
-def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> None:
+async def test_lists_are_selected_and_come_in_pages(
+    api_server: ApiServerThread, client: ApiClient
+) -> None:
     for name in "abcde":
         api_server.request(
             "POST",
@@ -73,7 +66,7 @@ def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> No
             {"metadata": {"name": name, "labels": {"half": str(name < "c")}}},
         )
 
-    async def pages(client: ApiClient) -> AsyncIterator[list[str]]:
+    async def pages() -> AsyncIterator[list[str]]:
         token = ""
         while True:
             page = await client.list(CONFIG_MAPS, limit=2, continue_token=token)
@@ -81,17 +74,14 @@ def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> No
             if not (token := json.loads(page)["metadata"].get("continue", "")):
                 return
 
-    async def look(client: ApiClient) -> None:
-        assert [page async for page in pages(client)] == [["a", "b"], ["c", "d"], ["e"]]
-        chosen = await client.list(
-            CONFIG_MAPS,
-            namespace="default",
-            label_selector="half in (True)",
-            field_selector="metadata.name!=a",
-        )
-        assert names(chosen) == ["b"]
-
-    run(api_server, look)
+    assert [page async for page in pages()] == [["a", "b"], ["c", "d"], ["e"]]
+    chosen = await client.list(
+        CONFIG_MAPS,
+        namespace="default",
+        label_selector="half in (True)",
+        field_selector="metadata.name!=a",
+    )
+    assert names(chosen) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -107,29 +97,30 @@ def test_lists_are_selected_and_come_in_pages(api_server: ApiServerThread) -> No
         (503, UnavailableError),
     ],
 )
-def test_every_refusal_has_its_place_in_the_tree(
-    api_server: ApiServerThread, code: int, kind: type[ApiError]
+async def test_every_refusal_has_its_place_in_the_tree(
+    api_server: ApiServerThread, client: ApiClient, code: int, kind: type[ApiError]
 ) -> None:
     api_server.inject({"verb": "get", "resource": "nodes", "code": code, "retryAfter": 7})
     with pytest.raises(ApiError) as caught:
-        run(api_server, lambda client: client.get(NODES, "n1"))
+        await client.get(NODES, "n1")
     assert type(caught.value) is kind
     assert caught.value.code == code
     assert caught.value.retry_after == 7
     assert str(caught.value).startswith("GET /api/v1/nodes/n1: fault injected")
 
 
-def test_refused_credentials_are_renewed_and_the_request_sent_once_more(
+async def test_refused_credentials_are_renewed_and_the_request_sent_once_more(
     api_server: ApiServerThread,
 ) -> None:
-    assert names(run(api_server, lambda client: client.list(PODS), "expired")) == []
+    async with ApiClient(PlainAccess.of(api_server, "expired")) as client:
+        assert names(await client.list(PODS)) == []
 
 
-def test_credentials_that_are_refused_twice_are_an_error(api_server: ApiServerThread) -> None:
-    with pytest.raises(
-        RejectedError, match=r"did not accept the credentials.*user of the test"
-    ) as e:
-        run(api_server, lambda client: client.list(PODS), "expired", "wrong-too")
+async def test_credentials_that_are_refused_twice_are_an_error(api_server: ApiServerThread) -> None:
+    message = r"did not accept the credentials.*user of the test"
+    async with ApiClient(PlainAccess.of(api_server, "expired", "wrong-too")) as client:
+        with pytest.raises(RejectedError, match=message) as e:
+            await client.list(PODS)
     assert e.value.code == 401
     assert "wrong-too" not in str(e.value)
 
@@ -138,19 +129,17 @@ async def test_credentials_that_cannot_be_renewed_are_sent_once(
     api_server: ApiServerThread,
 ) -> None:
     known = PlainAccess.of(api_server)
-
-    async def call() -> int:
-        tls = (await known.credentials()).tls
-        access = PlainAccess(known.server, "wrong", tls=tls)
-        async with ApiClient(access) as client:
-            with pytest.raises(RejectedError):
-                await client.list(PODS)
-        return access.renewals
-
-    assert await call() == 1
+    tls = (await known.credentials()).tls
+    access = PlainAccess(known.server, "wrong", tls=tls)
+    async with ApiClient(access) as client:
+        with pytest.raises(RejectedError):
+            await client.list(PODS)
+    assert access.renewals == 1
 
 
-def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThread) -> None:
+async def test_a_patch_that_names_another_uid_is_a_conflict(
+    api_server: ApiServerThread, client: ApiClient
+) -> None:
     pod = {
         "metadata": {"name": "web"},
         "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
@@ -158,32 +147,23 @@ def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThrea
     api_server.request("POST", "/api/v1/namespaces/default/pods", pod)
     patch = b'{"metadata":{"uid":"11111111-2222-3333-4444-555555555555"},"status":{"reason":"x"}}'
     with pytest.raises(ConflictError):
-        run(
-            api_server,
-            lambda client: client.patch(
-                PODS, "web", patch, namespace="default", subresource="status"
-            ),
-        )
+        await client.patch(PODS, "web", patch, namespace="default", subresource="status")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b"])
 @pytest.mark.parametrize("verb", ["get", "replace", "patch", "delete"])
-def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
-    api_server: ApiServerThread, verb: str, name: str
+async def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
+    api_server: ApiServerThread, client: ApiClient, verb: str, name: str
 ) -> None:
     # An empty name would address all objects: a DELETE would delete them all.
     api_server.request(
         "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}}
     )
     body = [b"{}"] if verb in ("replace", "patch") else []
-
-    async def call(client: ApiClient) -> None:
-        with pytest.raises(ValueError, match="is not a valid name"):
-            await getattr(client, verb)(CONFIG_MAPS, name, *body, namespace="default")
-        with pytest.raises(ValueError, match="are namespaced"):
-            await getattr(client, verb)(CONFIG_MAPS, "kept", *body)
-
-    run(api_server, call)
+    with pytest.raises(ValueError, match="is not a valid name"):
+        await getattr(client, verb)(CONFIG_MAPS, name, *body, namespace="default")
+    with pytest.raises(ValueError, match="are namespaced"):
+        await getattr(client, verb)(CONFIG_MAPS, "kept", *body)
     assert [stored["metadata"]["name"] for stored in api_server.list_objects("configmaps")] == [
         "kept"
     ]
@@ -219,16 +199,11 @@ async def _web_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 @pytest.mark.parametrize("watched", [False, True])
 async def test_a_web_page_is_no_answer(watched: bool) -> None:
-    async def call() -> str:
-        async with raw_server(_web_page) as address, ApiClient(PlainAccess(address)) as client:
-            asked = client.watch(NODES).__aenter__() if watched else client.get(NODES, "n1")
-            with pytest.raises(UnavailableError) as caught:
-                await asked
-        return str(caught.value)
-
-    assert (
-        "returned a web page, it is not an API server; check the server of the test" in await call()
-    )
+    message = "returned a web page, it is not an API server; check the server of the test"
+    async with raw_server(_web_page) as address, ApiClient(PlainAccess(address)) as client:
+        asked = client.watch(NODES).__aenter__() if watched else client.get(NODES, "n1")
+        with pytest.raises(UnavailableError, match=message):
+            await asked
 
 
 async def _refused_with_a_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -250,30 +225,23 @@ async def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
 
 
 async def test_a_server_that_never_answers_is_given_up() -> None:
-    async def call() -> str:
-        timing = Timeouts(total_seconds=0.2)
-        async with (
-            raw_server(hang) as address,
-            ApiClient(PlainAccess(address), timeouts=timing) as client,
-        ):
-            with pytest.raises(UnavailableError) as caught:
-                await client.get(NODES, "n1")
-        return str(caught.value)
-
-    assert "timeout waiting for" in await call()
+    timing = Timeouts(total_seconds=0.2)
+    async with (
+        raw_server(hang) as address,
+        ApiClient(PlainAccess(address), timeouts=timing) as client,
+    ):
+        with pytest.raises(UnavailableError, match="timeout waiting for"):
+            await client.get(NODES, "n1")
 
 
-def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> None:
-    async def call(client: ApiClient) -> None:
-        events = client.with_rate_limit(RateLimiter(0.001, 1))
-        await events.list(PODS)
-        waiting = asyncio.create_task(events.list(PODS))
-        await client.list(PODS)
-        assert not waiting.done()
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-
-    run(api_server, call)
+async def test_each_purpose_has_a_limit_of_its_own(client: ApiClient) -> None:
+    events = client.with_rate_limit(RateLimiter(0.001, 1))
+    await events.list(PODS)
+    waiting = asyncio.create_task(events.list(PODS))
+    await client.list(PODS)
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
 
 
 async def test_a_client_that_is_not_open_says_so() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -19,23 +18,15 @@ from tests.client.raw_server import answer, raw_server
 from tests.support.plain_access import PlainAccess
 
 
-def ask(access: PlainAccess, call: Callable[[PodObjects], Awaitable[Any]]) -> Any:
-    async def with_objects() -> Any:
-        async with ApiClient(access) as client:
-            return await call(HttpPodObjects(client))
-
-    return asyncio.run(with_objects())
-
-
-def test_config_maps_and_secrets_are_read(api_server: ApiServerThread) -> None:
+async def test_config_maps_and_secrets_are_read(api_server: ApiServerThread) -> None:
     coded = base64.b64encode(b"hush").decode()
     path = "/api/v1/namespaces/default"
     api_server.request(
         "POST", f"{path}/configmaps", {"metadata": {"name": "c"}, "data": {"k": "v"}}
     )
     api_server.request("POST", f"{path}/secrets", {"metadata": {"name": "s"}, "data": {"p": coded}})
-
-    async def live(objects: PodObjects) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        objects: PodObjects = HttpPodObjects(client)
         config_map = await objects.config_map("default", "c")
         secret = await objects.secret("default", "s")
         assert config_map is not None
@@ -43,24 +34,22 @@ def test_config_maps_and_secrets_are_read(api_server: ApiServerThread) -> None:
         assert secret is not None
         assert secret.data == {"p": coded}
 
-    ask(PlainAccess.of(api_server), live)
 
-
-def test_what_is_not_there_is_none(api_server: ApiServerThread) -> None:
-    async def live(objects: PodObjects) -> None:
+async def test_what_is_not_there_is_none(api_server: ApiServerThread) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        objects: PodObjects = HttpPodObjects(client)
         assert await objects.config_map("default", "none") is None
         assert await objects.secret("none", "none") is None
 
-    ask(PlainAccess.of(api_server), live)
-
 
 @pytest.mark.parametrize("name", ["", "..", "a/b"])
-def test_a_name_that_leads_elsewhere_is_rejected(api_server: ApiServerThread, name: str) -> None:
-    async def live(objects: PodObjects) -> None:
+async def test_a_name_that_leads_elsewhere_is_rejected(
+    api_server: ApiServerThread, name: str
+) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        objects: PodObjects = HttpPodObjects(client)
         with pytest.raises(RejectedError):
             await objects.secret("default", name)
-
-    ask(PlainAccess.of(api_server), live)
 
 
 async def test_a_token_is_bound_to_its_pod() -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
@@ -28,41 +26,32 @@ def uid(api_server: ApiServerThread) -> ApiUID:
     return ApiUID(pod["metadata"]["uid"])
 
 
-def run(server: ApiServerThread, call: Callable[[PodApi], Awaitable[Any]]) -> Any:
-    async def with_pods() -> Any:
-        async with ApiClient(PlainAccess.of(server)) as client:
-            return await call(HttpPodApi(client))
-
-    return asyncio.run(with_pods())
-
-
 def patch(uid: str, **status: str) -> bytes:
     return json.dumps({"metadata": {"uid": uid}, "status": status}).encode()
 
 
-def test_a_status_is_patched_and_read_back(api_server: ApiServerThread, uid: ApiUID) -> None:
-    async def live(pods: PodApi) -> None:
+async def test_a_status_is_patched_and_read_back(api_server: ApiServerThread, uid: ApiUID) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        pods: PodApi = HttpPodApi(client)
         patched = await pods.patch_pod_status("default", "web", patch(uid, phase="Running"))
         assert patched.status.phase == "Running"
         assert (await pods.get_pod("default", "web")) == patched
 
-    run(api_server, live)
-
 
 @pytest.mark.usefixtures("uid")
-def test_another_pod_of_that_name_is_left_alone(api_server: ApiServerThread) -> None:
-    async def live(pods: PodApi) -> None:
+async def test_another_pod_of_that_name_is_left_alone(api_server: ApiServerThread) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        pods: PodApi = HttpPodApi(client)
         with pytest.raises(ConflictError):
             await pods.patch_pod_status("default", "web", patch(OTHER, phase="Failed"))
         with pytest.raises(ConflictError):
             await pods.delete_pod("default", "web", uid=OTHER, grace_period_seconds=0)
         assert (await pods.get_pod("default", "web")).status.phase == "Pending"
 
-    run(api_server, live)
 
-
-def test_a_pod_is_deleted_with_its_grace(api_server: ApiServerThread, uid: ApiUID) -> None:
-    async def live(pods: PodApi) -> None:
+async def test_a_pod_is_deleted_with_its_grace(api_server: ApiServerThread, uid: ApiUID) -> None:
+    async with ApiClient(PlainAccess.of(api_server)) as client:
+        pods: PodApi = HttpPodApi(client)
         await pods.delete_pod("default", "web", uid=uid, grace_period_seconds=30)
         deleted = await pods.get_pod("default", "web")
         assert deleted.metadata.deletion_grace_period_seconds == 30
@@ -70,16 +59,11 @@ def test_a_pod_is_deleted_with_its_grace(api_server: ApiServerThread, uid: ApiUI
         with pytest.raises(GoneError):
             await pods.get_pod("default", "web")
 
-    run(api_server, live)
-
 
 async def test_a_response_that_is_not_a_pod_is_an_error() -> None:
     async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b'{"spec": 5}'))
 
-    async def call() -> None:
-        async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
+    async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
+        with pytest.raises(RejectedError, match="cannot read a Pod"):
             await HttpPodApi(client).get_pod("default", "web")
-
-    with pytest.raises(RejectedError, match="cannot read a Pod"):
-        await call()

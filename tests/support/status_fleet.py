@@ -170,6 +170,13 @@ class Fleet:
         """Set the pod's status in the manager."""
         self.manager.set_pod_status(pod, saying(message, status))
 
+    async def set_and_wait(
+        self, pod: Pod, message: str, status: PodStatus = RUNNING, *, seconds: float = 0
+    ) -> None:
+        """Set the pod's status and let this time pass; 0 lets the manager send it."""
+        self.set(pod, message, status)
+        await self.clock.advance(seconds)
+
     def calls(self) -> list[str]:
         """Return and clear the recorded calls, such as `get a` or `patch a 503`."""
         calls, self.api.calls = self.api.calls, []

@@ -39,8 +39,7 @@ class Watched(Fleet):
         return self.will(uid)
 
     async def is_ready(self) -> None:
-        self.set(self.pod, "", READY)
-        await self.clock.advance(0)
+        await self.set_and_wait(self.pod, "", READY)
         self.show()
         await self.clock.advance(0)
         assert self.ready() == "True"
@@ -93,8 +92,7 @@ async def test_what_we_wrote_is_not_foreign_however_the_watch_lags() -> None:
     fleet = Watched()
     async with fleet.running():
         await fleet.is_ready()
-        fleet.set(fleet.pod, "two", RUNNING)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "two", RUNNING)
         fleet.show()
         fleet.set(fleet.pod, "three", READY)
         fleet.show()
@@ -110,8 +108,7 @@ async def test_what_the_watch_shows_before_our_answer_came_is_looked_at_then() -
     """The node's own write is not foreign; a later one is."""
     fleet = Watched(round_trip=1.0, policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
-        fleet.set(fleet.pod, "", READY)
-        await fleet.clock.advance(2)
+        await fleet.set_and_wait(fleet.pod, "", READY, seconds=2)
         fleet.set(fleet.pod, "two", READY)
         await fleet.clock.advance(0.6)  # applied, but the response has not arrived
         fleet.show()
@@ -139,8 +136,7 @@ async def test_the_status_is_recomputed_not_only_sent_again() -> None:
         assert fleet.calls() == ["patch a"]
         assert fleet.ready() == "True"
         version = fleet.manager.entries()[fleet.pod.uid].version
-        fleet.set(fleet.pod, "", READY)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "", READY)
     assert fleet.manager.entries()[fleet.pod.uid].version == version
     assert fleet.calls() == []
     assert fleet.messages() == [CORRECTED]
@@ -152,8 +148,7 @@ async def test_a_write_that_matches_the_recomputed_status_is_not_reported() -> N
         await fleet.is_ready()
         fleet.will = lambda _: True
         await fleet.meddle({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
-        fleet.set(fleet.pod, "", RUNNING)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "", RUNNING)
     assert fleet.ready() == "False"
     assert fleet.messages() == []
 
@@ -179,8 +174,7 @@ async def test_a_recomputed_value_is_reported() -> None:
         await fleet.is_ready()
         fleet.will = lambda _: True
         await fleet.meddle()
-        fleet.set(fleet.pod, "", RUNNING)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "", RUNNING)
     assert fleet.messages() == [
         (
             "Condition Ready was set to False (reason Meddling) by another client; "
@@ -277,8 +271,7 @@ async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> 
     async with fleet.running():
         await fleet.is_ready()
         fleet.api.fail("patch", "default", "a", code=503)
-        fleet.set(fleet.pod, "two", RUNNING)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "two", RUNNING)
         # The patch was applied, and the watch shows it.
         fleet.api.patch("default", "a", {"status": {"message": "two"}})
         fleet.show()
@@ -350,8 +343,7 @@ async def test_a_reverted_foreign_write_is_not_reported_and_managed_fields_are_n
         fleet.will = lambda _: True
         await fleet.meddle()
         await fleet.meddle(back)
-        fleet.set(fleet.pod, "", READY)
-        await fleet.clock.advance(20)
+        await fleet.set_and_wait(fleet.pod, "", READY, seconds=20)
     assert fleet.messages() == []
     assert fleet.calls() == []
 
@@ -360,8 +352,7 @@ async def test_managed_fields_are_not_read_without_a_foreign_write() -> None:
     fleet, _ = naming()
     async with fleet.running():
         await fleet.is_ready()
-        fleet.set(fleet.pod, "two", READY)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pod, "two", READY)
     assert fleet.calls() == ["patch a"]
 
 

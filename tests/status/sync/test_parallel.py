@@ -33,10 +33,8 @@ def sending(**fields: Any) -> SyncPolicy:
 async def test_a_status_is_patched_without_reading_first() -> None:
     fleet = Fleet(["a"])
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
-        fleet.set(fleet.pods[0], "two")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
+        await fleet.set_and_wait(fleet.pods[0], "two")
     assert fleet.calls() == ["patch a", "patch a"]
     assert fleet.message(fleet.pods[0]) == "two"
 
@@ -44,8 +42,7 @@ async def test_a_status_is_patched_without_reading_first() -> None:
 async def test_with_read_first_it_is_read_as_upstream_does() -> None:
     fleet = Fleet(["a"], policy=sending(read_first=True))
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
     assert fleet.calls() == ["get a", "patch a"]
 
 
@@ -53,8 +50,7 @@ async def test_a_watch_that_lags_costs_no_request() -> None:
     fleet = Fleet(["a"], deaf=True)
     async with fleet.running():
         for message in ("one", "two", "one", "one"):
-            fleet.set(fleet.pods[0], message)
-            await fleet.clock.advance(0)
+            await fleet.set_and_wait(fleet.pods[0], message)
         assert fleet.calls() == ["patch a"] * 3
         assert fleet.message(fleet.pods[0]) == "one"
         await fleet.clock.advance(15)  # a full sync, which sees the old copy
@@ -64,8 +60,7 @@ async def test_a_watch_that_lags_costs_no_request() -> None:
 async def test_a_watch_that_does_not_come_for_a_minute_is_not_trusted() -> None:
     fleet = Fleet(["a"], deaf=True)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "ours")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "ours")
         fleet.api.patch("default", "a", {"status": {"message": "theirs"}})
         await fleet.clock.advance(75)
     assert fleet.calls() == ["patch a", "get a", "patch a"]
@@ -75,8 +70,7 @@ async def test_a_watch_that_does_not_come_for_a_minute_is_not_trusted() -> None:
 async def test_versions_that_are_no_numbers_make_us_ask() -> None:
     fleet = Fleet(["a"], versions=False)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
         fleet.api.patch("default", "a", {"status": {"message": "theirs"}})
         await fleet.clock.advance(10)
     assert fleet.calls() == ["get a", "patch a", "get a", "patch a"]
@@ -86,8 +80,7 @@ async def test_versions_that_are_no_numbers_make_us_ask() -> None:
 async def test_a_foreign_write_is_undone_by_the_reconcile_without_reading() -> None:
     fleet = Fleet(["a"])
     async with fleet.running():
-        fleet.set(fleet.pods[0], "ours")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "ours")
         theirs = {"message": "theirs", "conditions": [{"type": "x", "status": "True"}]}
         fleet.api.patch("default", "a", {"status": theirs})
         await fleet.clock.advance(10)
@@ -116,11 +109,9 @@ async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> Non
     fleet.directory.update_pod(api.pods()[0])
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "")
-        await fleet.clock.advance(2)
+        await fleet.set_and_wait(fleet.pods[0], "", seconds=2)
         api.cuts = True
-        fleet.set(fleet.pods[0], "lost?")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "lost?")
         fleet.set(fleet.pods[0], "")  # the last response
         await fleet.clock.advance(2)
     stored = api.pod("default", "a")
@@ -148,8 +139,7 @@ async def test_a_status_that_changes_under_way_follows_and_only_the_newest() -> 
     fleet = Fleet(["a"], round_trip=1)
     async with fleet.running():
         for message in ("one", "two", "three", "four"):
-            fleet.set(fleet.pods[0], message)
-            await fleet.clock.advance(0.2)
+            await fleet.set_and_wait(fleet.pods[0], message, seconds=0.2)
         await fleet.clock.advance(1)
         assert fleet.message(fleet.pods[0]) == "four"
         assert len(fleet.calls()) == 2
@@ -212,8 +202,7 @@ async def test_deletions_and_first_readiness_overtake_a_backlog_and_the_rest_arr
     async with fleet.running():
         fleet.set(quiet, "ours")
         fleet.set(newcomer, "not ready")
-        fleet.set(doomed, "ended", SUCCEEDED)
-        await fleet.clock.advance(1)
+        await fleet.set_and_wait(doomed, "ended", SUCCEEDED, seconds=1)
         fleet.api.request_deletion("default", "to-delete", at="2100-01-01T00:00:00Z")
         began = fleet.now()
         for pod in ordinary:
@@ -247,8 +236,7 @@ async def test_without_priorities_no_pod_overtakes() -> None:
     fleet = Fleet(["a", "b", "new"], round_trip=1, policy=sending(in_flight=1, prioritize=False))
     async with fleet.running():
         for pod in fleet.pods:
-            fleet.set(pod, "x", READY if pod.name == "new" else RUNNING)
-            await fleet.clock.advance(0)
+            await fleet.set_and_wait(pod, "x", READY if pod.name == "new" else RUNNING)
         await fleet.clock.advance(4)
     assert fleet.calls() == ["patch a", "patch b", "patch new"]
 
@@ -256,14 +244,11 @@ async def test_without_priorities_no_pod_overtakes() -> None:
 async def test_readiness_overtakes_the_first_time_only() -> None:
     fleet = Fleet(["a", "b", "flapping"], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
-        fleet.set(fleet.pods[2], "x", READY)
-        await fleet.clock.advance(2)
-        fleet.set(fleet.pods[2], "x", RUNNING)
-        await fleet.clock.advance(2)
+        await fleet.set_and_wait(fleet.pods[2], "x", READY, seconds=2)
+        await fleet.set_and_wait(fleet.pods[2], "x", RUNNING, seconds=2)
         fleet.calls()
         for pod in fleet.pods:
-            fleet.set(pod, "y", READY if pod.name == "flapping" else RUNNING)
-            await fleet.clock.advance(0)
+            await fleet.set_and_wait(pod, "y", READY if pod.name == "flapping" else RUNNING)
         await fleet.clock.advance(4)
     assert fleet.calls() == ["patch a", "patch b", "patch flapping"]
 
@@ -272,8 +257,7 @@ async def test_a_final_status_overtakes_without_a_deletion_request() -> None:
     fleet = Fleet(["a", "b", "c"], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
         for pod in fleet.pods:
-            fleet.set(pod, "x")
-            await fleet.clock.advance(0)
+            await fleet.set_and_wait(pod, "x")
         fleet.set(fleet.pods[2], "end", SUCCEEDED)
         fleet.manager.terminate_pod(fleet.pods[2])
         await fleet.clock.advance(4)
@@ -283,13 +267,11 @@ async def test_a_final_status_overtakes_without_a_deletion_request() -> None:
 async def test_a_stream_of_urgent_pods_does_not_starve_an_ordinary_one() -> None:
     fleet = Fleet(["plain", *map(str, range(80))], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
-        fleet.set(fleet.pods[1], "x", READY)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[1], "x", READY)
         fleet.set(fleet.pods[0], "plain")
         for number in range(2, 60):
             fleet.set(fleet.pods[number], "x", READY)
-            fleet.set(fleet.pods[number + 1], "x", READY)
-            await fleet.clock.advance(1)
+            await fleet.set_and_wait(fleet.pods[number + 1], "x", READY, seconds=1)
     names = [call.split()[1] for call in fleet.calls()]
     assert 28 <= names.index("plain") <= 33
 
@@ -301,11 +283,9 @@ async def test_a_pod_that_was_replaced_by_another_of_its_name_is_dropped() -> No
     fleet = Fleet(["a"], deaf=True)
     old = fleet.pods[0]
     async with fleet.running():
-        fleet.set(old, "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(old, "one")
         fleet.api.put(structs.replace(old, metadata=structs.replace(old.metadata, uid="new")))
-        fleet.set(old, "two")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(old, "two")
         assert fleet.calls() == ["patch a", "patch a 409", "get a"]
         assert fleet.manager.pod_status(old.uid) is None
         await fleet.clock.advance(400)
@@ -316,8 +296,7 @@ async def test_a_conflict_is_read_and_sent_again_at_once() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=409)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
     assert fleet.calls() == ["patch a 409", "get a", "patch a"]
     assert fleet.observer.failures == {}
 
@@ -327,8 +306,7 @@ async def test_gone_is_remembered_until_the_watch_shows_the_pod() -> None:
     async with fleet.running():
         fleet.api.remove("default", "a")
         for message in ("one", "two", "three"):
-            fleet.set(fleet.pods[0], message)
-            await fleet.clock.advance(700)
+            await fleet.set_and_wait(fleet.pods[0], message, seconds=700)
         assert fleet.calls() == ["get a 404"]
         assert fleet.manager.pod_status(fleet.pods[0].uid) is not None
         fleet.api.put(fleet.pods[0])
@@ -357,8 +335,7 @@ async def test_a_static_pod_waits_for_its_mirror_and_then_goes_to_it() -> None:
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
     fleet.directory.update_pod(static)
     async with fleet.running():
-        fleet.set(static, "one")
-        await fleet.clock.advance(30)
+        await fleet.set_and_wait(static, "one", seconds=30)
         assert fleet.calls() == []
         fleet.api.put(mirror)
         await fleet.clock.advance(10)
@@ -373,8 +350,7 @@ async def test_what_failed_at_one_mirror_does_not_keep_the_next_one_waiting() ->
     fleet.api.put(mirror)
     fleet.api.fail("patch", "kube-system", "static", code=422)
     async with fleet.running():
-        fleet.set(static, "one")
-        await fleet.clock.advance(1)
+        await fleet.set_and_wait(static, "one", seconds=1)
         fleet.api.remove("kube-system", "static")
         fleet.api.put(make_static_pod(mirror=True, uid="mirror-2"))
         await fleet.clock.advance(10)
@@ -408,10 +384,8 @@ async def test_a_terminal_phase_that_was_held_back_follows_with_a_reconcile() ->
     pod = fleet.pods[0]
     fleet.safety.table[pod.uid] = True
     async with fleet.running():
-        fleet.set(pod, "one")
-        await fleet.clock.advance(0)
-        fleet.set(pod, "two", SUCCEEDED)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(pod, "one")
+        await fleet.set_and_wait(pod, "two", SUCCEEDED)
         assert fleet.stored(pod).status.phase == "Running"
         fleet.safety.table[pod.uid] = False
         await fleet.clock.advance(10)
@@ -424,8 +398,7 @@ async def test_a_deletion_that_fails_is_tried_again(code: int) -> None:
     pod = fleet.pods[0]
     fleet.api.fail("delete", "default", "a", code=code, times=2)
     async with fleet.running():
-        fleet.set(pod, "end", SUCCEEDED)
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(pod, "end", SUCCEEDED)
         fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
         fleet.manager.terminate_pod(fleet.directory.pod_by_uid(pod.uid) or pod)
         await fleet.clock.advance(700)
@@ -470,10 +443,8 @@ async def test_a_pod_that_failed_is_tried_again_with_what_is_newest_then() -> No
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=500)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
-        fleet.set(fleet.pods[0], "two")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
+        await fleet.set_and_wait(fleet.pods[0], "two")
         assert fleet.calls() == ["patch a 500"]
         await fleet.clock.advance(1)
         assert fleet.calls() == ["get a", "patch a"]
@@ -487,8 +458,7 @@ async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
         syncer._jitter = lambda chance=chance: chance / 70_001
         fleet.api.fail("patch", "default", "a", code=500)
         async with fleet.running():
-            fleet.set(fleet.pods[0], "one")
-            await fleet.clock.advance(1)
+            await fleet.set_and_wait(fleet.pods[0], "one", seconds=1)
             assert fleet.calls() == ["patch a 500", "get a", "patch a"]
 
 
@@ -499,11 +469,9 @@ async def test_without_waits_what_failed_goes_with_the_next_batch_as_upstream() 
     fleet = Fleet(["a", "b"], policy=zero)
     fleet.api.fail("patch", "default", "a", code=422)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(5)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=5)
         assert fleet.calls() == ["patch a 422"]
-        fleet.set(fleet.pods[1], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[1], "one")
         assert sorted(fleet.calls()) == ["get a", "patch a", "patch b"]
 
 
@@ -524,8 +492,7 @@ async def test_a_server_that_asks_for_patience_gets_it_and_is_not_read() -> None
     api = Patient(*fleet.pods, watcher=fleet.directory)
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(19)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=19)
         assert api.calls == []
         await fleet.clock.advance(1)
         assert [call.verb for call in api.calls] == ["patch"]
@@ -535,8 +502,7 @@ async def test_a_rejected_status_is_reported_counted_and_retried_every_five_minu
     fleet = Fleet(["a"], policy=None)
     fleet.api.fail("patch", "default", "a", code=422, times=2)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(299)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=299)
         assert fleet.calls() == ["patch a 422"]
         await fleet.clock.advance(1)
         assert fleet.calls() == ["get a", "patch a 422"]
@@ -553,10 +519,8 @@ async def test_a_rejected_status_is_tried_at_once_when_it_changes() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=422)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "wrong")
-        await fleet.clock.advance(0)
-        fleet.set(fleet.pods[0], "right")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "wrong")
+        await fleet.set_and_wait(fleet.pods[0], "right")
         assert fleet.message(fleet.pods[0]) == "right"
 
 
@@ -564,8 +528,7 @@ async def test_who_is_not_let_in_for_a_while_is_not_taken_for_rejected() -> None
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=403, times=3)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(8)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=8)
         assert fleet.message(fleet.pods[0]) == "one"
     assert fleet.observer.failures == {"denied": 3}
     assert fleet.recorder.events == []
@@ -625,8 +588,7 @@ async def test_a_directory_that_raises_loses_no_status(method: str, when: str) -
     async with fleet.running() as loop:
         if when == "before":
             directory.broken = method
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0.1)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=0.1)
         directory.broken = method
         await fleet.clock.advance(30)
         directory.broken = ""
@@ -642,11 +604,9 @@ async def test_what_was_not_looked_at_is_looked_at_with_the_next_change_of_any_p
     fleet.restart()
     async with fleet.running():
         directory.broken = "uid_translations"
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(1)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=1)
         directory.broken = ""
-        fleet.set(fleet.pods[1], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[1], "one")
         assert fleet.calls() == ["patch a", "patch b"]
 
 
@@ -692,11 +652,9 @@ async def test_a_clock_that_is_set_does_not_stop_retries_nor_hurry_them_on(hours
     for name in "ab":
         fleet.api.fail("patch", "default", name, code=500, times=2)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0.1)
+        await fleet.set_and_wait(fleet.pods[0], "one", seconds=0.1)
         fleet.clock.step(hours * 3600)
-        fleet.set(fleet.pods[1], "one")
-        await fleet.clock.advance(20)
+        await fleet.set_and_wait(fleet.pods[1], "one", seconds=20)
         assert {fleet.message(pod) for pod in fleet.pods} == {"one"}
     assert len(fleet.calls()) <= 12
 
@@ -785,8 +743,7 @@ async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_
     api = CancellingApi(*fleet.pods)
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
-        fleet.set(fleet.pods[0], "news")
-        await fleet.clock.advance(11)
+        await fleet.set_and_wait(fleet.pods[0], "news", seconds=11)
         stored = api.pod("default", "a")
         assert stored is not None
         assert stored.status.message == "news"

@@ -144,8 +144,7 @@ async def test_a_client_that_makes_a_failure_of_its_cancellation_does_not_stay()
     api = Stubborn(*fleet.pods, watcher=fleet.directory)
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running() as loop:
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
         await stopped(fleet, loop, drain=0)
     assert fleet.manager.sent_versions() == {}
 
@@ -154,8 +153,7 @@ async def test_a_pod_that_waits_after_a_failure_is_tried_by_the_next_run_too() -
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=422)
     async with fleet.running() as loop:
-        fleet.set(fleet.pods[0], "one")
-        await fleet.clock.advance(0)
+        await fleet.set_and_wait(fleet.pods[0], "one")
         await stopped(fleet, loop, drain=0)
     async with fleet.running():
         await fleet.clock.advance(299)

@@ -97,8 +97,7 @@ async def test_a_healthy_pod_does_not_spur_on_those_that_the_server_fails() -> N
         for pod in sick:
             fleet.set(pod, "sick")
         for tick in range(600):
-            fleet.set(healthy, str(tick))
-            await fleet.clock.advance(0.1)
+            await fleet.set_and_wait(healthy, str(tick), seconds=0.1)
         calls = Counter(call.name for call in fleet.api.calls if call.name != "healthy")
         # A failed probe is retried once the server responds, so up to twice as often.
         assert max(calls.values()) <= 2 * FIRST_MINUTE
@@ -122,8 +121,7 @@ async def test_pods_in_quarantine_do_not_slow_the_others(code: int) -> None:
         for turn in range(20):
             for pod in sick:
                 fleet.set(pod, f"sick {turn}")
-            fleet.set(well, f"well {turn}")
-            await fleet.clock.advance(2 * round_trip)
+            await fleet.set_and_wait(well, f"well {turn}", seconds=2 * round_trip)
             assert fleet.message(well) == f"well {turn}"
 
 
@@ -152,8 +150,7 @@ async def test_pods_whose_patches_the_server_fails_do_not_slow_the_others() -> N
             fleet.set(pod, "sick")
         await fleet.clock.advance(0.2)
         for turn in range(3):
-            fleet.set(well, f"well {turn}")
-            await fleet.clock.advance(5)
+            await fleet.set_and_wait(well, f"well {turn}", seconds=5)
             assert fleet.message(well) == f"well {turn}"
         await fleet.clock.advance(45)
     calls = Counter(call.name for call in fleet.api.calls if call.name != "well")

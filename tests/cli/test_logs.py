@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.default_container import DEFAULT_CONTAINER_ANNOTATION
+from podstatus.cli.print_logs import DEFAULT_CONTAINER_ANNOTATION
 from podstatus.cli.register_commands import app
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.cli.fake_node import FakeNode, fake_node

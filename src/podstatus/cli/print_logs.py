@@ -1,23 +1,69 @@
-"""Print the logs of a container for `podstatus logs`."""
+"""Print the logs of a container for `podstatus logs`, by default of the container kubectl chooses.
+
+Upstream: logsForObjectWithClient, polymorphichelpers/logsforobject.go, and podcmd.go,
+kubectl v0.36.4.
+"""
 
 import os
 from pathlib import Path
 
+import msgspec
+
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.default_container import ContainerNotFoundError, choose_container
 from podstatus.cli.terminal import write, write_bytes
+from podstatus.kube.objects.pod import Pod
+
+DEFAULT_CONTAINER_ANNOTATION = "kubectl.kubernetes.io/default-container"
 
 
 def print_logs(
     root_dir: Path | None, namespace: str, pod: str, container: str | None, query: dict[str, str]
 ) -> None:
-    """Print the log as it arrives; the container as kubectl chooses it. Raises RequestError."""
+    """Print the log as it arrives. Raises RequestError."""
     node = find_agent(root_dir, os.environ)
-    try:
-        choice = choose_container(node.get_pod(namespace, pod), container)
-    except ContainerNotFoundError as error:
-        raise RequestError(str(error)) from error
+    choice = choose_container(node.get_pod(namespace, pod), container)
     for note in choice.notes:
         write(f"{note}\n", err=True)
     write_bytes(node.logs(namespace, pod, choice.name, query))
+
+
+class ContainerChoice(msgspec.Struct, frozen=True):
+    """A container, and notes about the choice to print to standard error."""
+
+    name: str
+    notes: tuple[str, ...] = ()
+
+
+def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
+    """Return the requested container, that of the annotation, or the first one.
+
+    Raises RequestError.
+    """
+    first, *others = _names(pod) or [("", "")]
+    names = [name for name, _ in (first, *others)]
+    listing = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
+    if requested:
+        if requested not in names:
+            raise RequestError(
+                f"container {requested} is not valid for pod {pod.name} out of: {listing}"
+            )
+        return ContainerChoice(requested)
+    notes: tuple[str, ...] = ()
+    if annotated := (pod.metadata.annotations or {}).get(DEFAULT_CONTAINER_ANNOTATION):
+        if annotated in names:
+            return ContainerChoice(annotated)
+        notes = (f'Default container name "{annotated}" not found in pod {pod.name}',)
+    if others:
+        notes += (f'Defaulted container "{first[0]}" out of: {listing}',)
+    return ContainerChoice(first[0], notes)
+
+
+def _names(pod: Pod) -> list[tuple[str, str]]:
+    """Container names with the suffix of their kind, regular containers first."""
+    spec = pod.spec
+    return [
+        *((container.name, "") for container in spec.containers or ()),
+        *((container.name, " (ephem)") for container in spec.ephemeral_containers or ()),
+        *((container.name, " (init)") for container in spec.init_containers or ()),
+    ]

@@ -93,12 +93,21 @@ def _node_address(document: Document, kind: str) -> str:
     return _NONE
 
 
+def event_occurrences(event: Document) -> tuple[Time, Time, int]:
+    """Return the first and the last time of an event, and how often it occurred."""
+    first = nested_time(event, "firstTimestamp") or nested_time(event, "eventTime")
+    if (series := nested_value(event, "series")) is not None:
+        return first, nested_time(series, "lastObservedTime"), nested_value(series, "count") or 0
+    return first, nested_time(event, "lastTimestamp") or first, nested_value(event, "count") or 1
+
+
+def event_component(event: Document) -> str:
+    """Return the component that recorded an event of the old or the new style."""
+    return nested_str(event, "source", "component") or nested_str(event, "reportingComponent")
+
+
 def _event(document: Document, now: Time) -> list[Any]:
-    first = nested_time(document, "firstTimestamp") or nested_time(document, "eventTime")
-    last = nested_time(document, "lastTimestamp") or first
-    count = nested_value(document, "count") or 1
-    if (series := nested_value(document, "series")) is not None:
-        last, count = nested_time(series, "lastObservedTime"), nested_value(series, "count") or 0
+    first, last, count = event_occurrences(document)
     return [
         format_age(last, now),
         nested_str(document, "type"),
@@ -120,9 +129,7 @@ def _event_object(document: Document) -> str:
 
 
 def _event_source(document: Document) -> str:
-    component = nested_str(document, "source", "component") or nested_str(
-        document, "reportingComponent"
-    )
+    component = event_component(document)
     instance = nested_str(document, "source", "host") or nested_str(document, "reportingInstance")
     return f"{component}, {instance}" if instance else component
 

@@ -6,12 +6,13 @@ Upstream: describePod, pkg/describe/describe.go, kubectl v0.36.4.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from podstatus.apiserver.printing.printers import event_component, event_occurrences
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import nested_str, nested_time, nested_value
+from podstatus.kube.unstructured import nested_str
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
@@ -169,16 +170,11 @@ def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
 
 
 def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
-    first = nested_time(event, "firstTimestamp") or nested_time(event, "eventTime")
-    last = nested_time(event, "lastTimestamp") or first
-    count = nested_value(event, "count") or 1
-    if (series := nested_value(event, "series")) is not None:
-        last, count = nested_time(series, "lastObservedTime"), nested_value(series, "count") or 0
+    first, last, count = event_occurrences(event)
     when = format_age(last, now)
     if count > 1:
         when = f"{when} (x{count} over {format_age(first, now)})"
-    source = nested_str(event, "source", "component") or nested_str(event, "reportingComponent")
-    message = nested_str(event, "message").strip()
+    source, message = event_component(event), nested_str(event, "message").strip()
     return nested_str(event, "type"), nested_str(event, "reason"), when, source, message
 
 

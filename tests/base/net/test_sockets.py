@@ -17,43 +17,37 @@ def test_no_transport_is_not_connected() -> None:
 
 
 async def test_a_disconnect_is_detected_without_reading() -> None:
-    async def check() -> tuple[bool, bool]:
-        ours, theirs = _pair()
-        _, writer = await asyncio.open_connection(sock=ours)
-        writer.transport.pause_reading()  # type: ignore[attr-defined]
-        enable_keepalive(writer.transport)
-        before = is_connected(writer.transport)
-        theirs.close()
-        after = is_connected(writer.transport)
-        writer.transport.abort()
-        await asyncio.sleep(0)
-        return before, after
-
-    assert await check() == (True, False)
+    ours, theirs = _pair()
+    _, writer = await asyncio.open_connection(sock=ours)
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    enable_keepalive(writer.transport)
+    before = is_connected(writer.transport)
+    theirs.close()
+    after = is_connected(writer.transport)
+    writer.transport.abort()
+    await asyncio.sleep(0)
+    assert (before, after) == (True, False)
 
 
 @pytest.mark.parametrize("times", [1, 2])
 async def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> None:
     """The second close releases the socket, so it cannot be queried any more."""
 
-    async def check() -> bool:
-        server = await asyncio.start_server(_stay, "127.0.0.1", 0, ssl=_context(tmp_path))
-        port = server.sockets[0].getsockname()[1]
-        trust = ssl.create_default_context(cadata=authority().pem.decode())
-        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
-        sock = transport_socket(writer.transport)
-        assert sock is not None
-        for _ in range(times):
-            writer.transport.close()
-        enable_keepalive(writer.transport)
-        assert (transport_socket(writer.transport) is None) == (times > 1)
-        connected = is_connected(writer.transport)
-        sock.shutdown(socket.SHUT_RDWR)
-        server.close()
-        await asyncio.sleep(0.01)
-        return connected
-
-    assert not await check()
+    server = await asyncio.start_server(_stay, "127.0.0.1", 0, ssl=_context(tmp_path))
+    port = server.sockets[0].getsockname()[1]
+    trust = ssl.create_default_context(cadata=authority().pem.decode())
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+    sock = transport_socket(writer.transport)
+    assert sock is not None
+    for _ in range(times):
+        writer.transport.close()
+    enable_keepalive(writer.transport)
+    assert (transport_socket(writer.transport) is None) == (times > 1)
+    connected = is_connected(writer.transport)
+    sock.shutdown(socket.SHUT_RDWR)
+    server.close()
+    await asyncio.sleep(0.01)
+    assert not connected
 
 
 async def _stay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -145,15 +145,12 @@ async def test_a_server_that_speaks_something_else_shows_none() -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
 
-    async def call() -> None:
-        async with (
-            raw_server(greet) as address,
-            ApiClient(token_config(address, "s3cr3t")) as client,
-        ):
+    async with (
+        raw_server(greet) as address,
+        ApiClient(token_config(address, "s3cr3t")) as client,
+    ):
+        with pytest.raises(UnavailableError) as caught:
             await client.get(NODES, "n1")
-
-    with pytest.raises(UnavailableError) as caught:
-        await call()
     assert secrets_in(all_text(caught.value)) == []
 
 

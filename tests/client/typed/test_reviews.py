@@ -21,7 +21,9 @@ from tests.client.raw_server import answer, raw_server
 from tests.support.plain_access import PlainAccess
 
 
-def asked(question: str, body: bytes, code: str = "201 Created") -> tuple[Any, dict[str, Any]]:
+async def asked(
+    question: str, body: bytes, code: str = "201 Created"
+) -> tuple[Any, dict[str, Any]]:
     """Return the result for this response of the server, and the request that was sent."""
     sent: dict[str, Any] = {}
 
@@ -32,24 +34,21 @@ def asked(question: str, body: bytes, code: str = "201 Created") -> tuple[Any, d
         sent["body"] = json.loads(await reader.readexactly(int(length)))
         writer.write(answer(body, code, "Content-Type: application/json"))
 
-    async def run() -> Any:
-        async with raw_server(say, greets=True) as url, ApiClient(PlainAccess(url)) as client:
-            reviews = HttpReviews(client)
-            if question == "token":
-                return await reviews.review_token(TokenReviewSpec(token="t"))  # noqa: S106
-            about = ResourceAttributes(verb="get", resource="nodes", subresource="log", name="n")
-            spec = SubjectAccessReviewSpec(resource_attributes=about, user="ann", groups=("g",))
-            return await reviews.review_access(spec)
-
-    return asyncio.run(run()), sent
+    async with raw_server(say, greets=True) as url, ApiClient(PlainAccess(url)) as client:
+        reviews = HttpReviews(client)
+        if question == "token":
+            return await reviews.review_token(TokenReviewSpec(token="t")), sent  # noqa: S106
+        about = ResourceAttributes(verb="get", resource="nodes", subresource="log", name="n")
+        spec = SubjectAccessReviewSpec(resource_attributes=about, user="ann", groups=("g",))
+        return await reviews.review_access(spec), sent
 
 
-def test_whose_a_token_is() -> None:
+async def test_whose_a_token_is() -> None:
     status_document = {
         "authenticated": True,
         "user": {"username": "ann", "groups": ["g"], "extra": {"k": ["v"]}},
     }
-    status, sent = asked("token", json.dumps({"status": status_document}).encode())
+    status, sent = await asked("token", json.dumps({"status": status_document}).encode())
     assert status.authenticated
     assert status.user == UserInfo(username="ann", groups=("g",), extra={"k": ("v",)})
     assert sent["path"] == "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -58,8 +57,8 @@ def test_whose_a_token_is() -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_review_access(allowed: bool) -> None:
-    status, sent = asked("access", json.dumps({"status": {"allowed": allowed}}).encode())
+async def test_review_access(allowed: bool) -> None:
+    status, sent = await asked("access", json.dumps({"status": {"allowed": allowed}}).encode())
     assert status.allowed is allowed
     assert sent["path"] == "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     assert sent["body"]["spec"] == {
@@ -74,9 +73,9 @@ def test_review_access(allowed: bool) -> None:
     }
 
 
-def test_an_answer_without_a_status_allows_nothing() -> None:
-    assert not asked("access", b"{}")[0].allowed
-    assert not asked("token", b"{}")[0].authenticated
+async def test_an_answer_without_a_status_allows_nothing() -> None:
+    assert not (await asked("access", b"{}"))[0].allowed
+    assert not (await asked("token", b"{}"))[0].authenticated
 
 
 @pytest.mark.parametrize("question", ["token", "access"])
@@ -84,11 +83,11 @@ def test_an_answer_without_a_status_allows_nothing() -> None:
     ("body", "code", "error"),
     [(b"[]", "201 Created", RejectedError), (b"{}", "403 Forbidden", DeniedError)],
 )
-def test_what_goes_wrong_is_an_api_error(
+async def test_what_goes_wrong_is_an_api_error(
     question: str, body: bytes, code: str, error: type[ApiError]
 ) -> None:
     with pytest.raises(error):
-        asked(question, body, code)
+        await asked(question, body, code)
 
 
 def test_a_token_is_not_shown() -> None:

@@ -2,7 +2,6 @@
 
 import os
 import resource
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -35,6 +34,7 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
+from podstatus.cli.listen_ports import ListenPort, listen_ports
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -73,7 +73,7 @@ def run_checks(settings: AgentSettings) -> Iterator[Finding]:
     finding, is_running = _root_dir(settings.root_dir)
     yield finding
     if not is_running:
-        yield from _ports(settings)
+        yield from map(_port, listen_ports(settings))
     yield from _api_server(settings)
     yield from _runtime(settings)
     yield from _manifests(settings)
@@ -114,28 +114,15 @@ def _nearest_existing(path: Path) -> Path:
     return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
-def _ports(settings: AgentSettings) -> Iterator[Finding]:
-    listeners = [("port", settings.address, settings.port)]
-    if settings.healthz_port is not None:
-        listeners.append(("healthz-port", settings.healthz_bind_address, settings.healthz_port))
-    if settings.embedded:
-        listeners.append(("apiserver-port", "127.0.0.1", settings.apiserver_port))
-    for flag, host, port in listeners:
-        yield _port(flag, host, port)
-
-
-def _port(flag: str, host: str, port: int) -> Finding:
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        socket.create_server((host, port), family=family).close()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        zero = "disables it" if flag == "healthz-port" else "picks a free one"
-        remedy = f"stop the process that uses it, or pass another --{flag} (0 {zero})"
-        return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {reason}", remedy)
-    return Finding(
-        flag, OK, f"{host} port {port} is free" if port else "a free port will be picked"
-    )
+def _port(it: ListenPort) -> Finding:
+    error = it.error()
+    if error is None:
+        free = f"{it.host} port {it.port} is free" if it.port else "a free port will be picked"
+        return Finding(it.flag, OK, free)
+    reason = (error.strerror or str(error)).lower()
+    zero = "disables it" if it.setting == "healthz_port" else "picks a free one"
+    remedy = f"stop the process that uses it, or pass another --{it.flag} (0 {zero})"
+    return Finding(it.flag, PROBLEM, f"cannot listen on {it.host} port {it.port}: {reason}", remedy)
 
 
 def _api_server(settings: AgentSettings) -> Iterator[Finding]:

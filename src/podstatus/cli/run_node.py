@@ -4,7 +4,9 @@ import asyncio
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -28,9 +30,11 @@ from podstatus.agent.settings.load import (
     load_settings,
 )
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.base.programs import find_program, python_module_command
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail
+from podstatus.cli.listen_ports import listen_ports
 from podstatus.cli.setting_options import Flags
 from podstatus.cli.start_banner import short_path, start_banner
 
@@ -40,18 +44,19 @@ _SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 """Flags that the supervisor adds to those of the agent."""
 
 
-def run_node(flags: Flags, *, stop_at_eof: bool) -> None:
+def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool) -> None:
     """Run until a signal, or the end of standard input; exit with a code after a failure."""
     loaded = _load_settings(flags)
     if loaded.settings.supervise:
         raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
-    configure_logging(loaded.settings.v, loaded.settings.log_format)
+    settings = _resolve_ports(loaded.settings, use_free_ports=use_free_ports)
+    configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
         typer.echo(f"podstatus: {warning}", err=True)
     restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
     node = _AgentHolder(build_node_agent)
     running = run_agent(
-        loaded.settings,
+        settings,
         node.build,
         _announce_node,
         report=_print_line,
@@ -70,6 +75,35 @@ def run_node(flags: Flags, *, stop_at_eof: bool) -> None:
 
 def _announce_node(info: AgentInfo) -> None:
     _print_line(start_banner(info, _program_command(), Path.cwd()))
+
+
+def _resolve_ports(settings: AgentSettings, *, use_free_ports: bool) -> AgentSettings:
+    """Replace ports in use by 0, any free port; or report all of them and exit."""
+    if _has_holder(settings.root_dir):  # the start reports the agent that runs there
+        return settings
+    ports = listen_ports(settings)
+    if _has_holder(settings.root_dir / "apiserver"):  # of a killed agent: it is about to exit
+        ports = [it for it in ports if it.setting != "apiserver_port"]
+    used = [it for it in ports if it.is_in_use()]
+    if use_free_ports:
+        for it in used:
+            _print_line(f"port {it.port} is in use (--{it.flag}); a free one is used instead")
+        any_port: dict[str, Any] = {it.setting: 0 for it in used}
+        return replace(settings, **any_port)
+    if used:
+        names = ", ".join(f"{it.port} (--{it.flag})" for it in used)
+        fail(
+            f"ports in use: {names}; stop the processes that use them, or use free ports: "
+            f"{_program_command()} {shlex.join(sys.argv[1:])} --use-free-ports"
+        )
+    return settings
+
+
+def _has_holder(folder: Path) -> bool:
+    try:
+        return lock_holder(folder) is not None
+    except StateDirError:  # reported by the start
+        return False
 
 
 def _restart_command(flags: Flags, settings: AgentSettings) -> str:

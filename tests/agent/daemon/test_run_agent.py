@@ -83,7 +83,7 @@ def agent(behaviour: str, root: Path | None, *options: str) -> Iterator[AgentPro
 def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
     root = tmp_path / "the root"
     with agent("run", root) as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         endpoints = json.loads((root / "endpoints.json").read_bytes())
         assert endpoints["agent"] == "https://agent"
         assert endpoints["pid"] == started.process.pid
@@ -104,7 +104,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
 def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, ...]) -> None:
     root = tmp_path / "the root"
     with agent("run", root, "--runtime", "simulated", *more) as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
         started.read_until("stopped; ")
         assert started.wait() == (0, "restarted: \n")
@@ -118,7 +118,7 @@ def test_a_root_dir_from_the_environment_is_in_the_restart_command(
 ) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ROOT_DIR", str(tmp_path / "the root"))
     with agent("run", None) as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
         started.read_until("stopped; ")
         started.wait()
@@ -130,7 +130,7 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
 ) -> None:
     with agent("hang", tmp_path / "1") as patient, agent("hang", tmp_path / "2") as impatient:
         for started in (patient, impatient):
-            started.read_until("get pods -A --root-dir")
+            started.read_until("  kubectl --kubeconfig")
         children = psutil.Process(impatient.process.pid).children()
         for started in (patient, impatient):
             started.process.send_signal(signal.SIGINT)
@@ -159,7 +159,7 @@ def test_one_that_is_to_drain_does_so_before_it_ends(
     tmp_path: Path, behaviour: str, message: str
 ) -> None:
     with agent(behaviour, tmp_path, "--on-stop", "drain") as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         started.output = ""
         started.process.send_signal(signal.SIGINT)
         started.read_until("stopped; ")
@@ -178,7 +178,7 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
         agent("drain-on", tmp_path / "2", *options) as impatient,
     ):
         for started in (patient, impatient):
-            started.read_until("get pods -A --root-dir")
+            started.read_until("  kubectl --kubeconfig")
             started.process.send_signal(signal.SIGTERM)
             started.read_until("draining")
         impatient.process.send_signal(signal.SIGTERM)
@@ -192,7 +192,7 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
 @pytest.mark.slow
 def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
     with agent("drain-on", tmp_path, "--on-stop", "keep") as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("stopped; ")
         assert "draining" not in started.output
@@ -211,7 +211,7 @@ def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
     systemctl.chmod(0o755)
     monkeypatch.setitem(ENVIRONMENT, "PATH", f"{tmp_path}:{ENVIRONMENT['PATH']}")
     with agent("drain", tmp_path / "root") as started:
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("stopped; ")
         assert ("draining\n" in started.output) is drains
@@ -250,7 +250,7 @@ def test_a_node_that_cannot_go_on_ends_with_a_message(
 @pytest.mark.usefixtures("alone")
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     with agent("run", tmp_path) as first:
-        first.read_until("get pods -A --root-dir")
+        first.read_until("  kubectl --kubeconfig")
         with agent("run", tmp_path) as second:
             code, errors = second.wait()
     assert code == 2
@@ -260,8 +260,8 @@ def test_a_second_agent_is_refused(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("alone")
 def test_a_dead_agent_is_restarted_with_the_reason(tmp_path: Path) -> None:
     with agent("break-once", tmp_path, "--supervise") as started:
-        started.read_until("get pods -A --root-dir")
-        started.read_until("get pods -A --root-dir")
+        started.read_until("  kubectl --kubeconfig")
+        started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
         code, errors = started.wait()
     assert code == 0

@@ -1,11 +1,25 @@
 """`podstatus run`: run a node agent, optionally under a supervisor."""
 
+from typing import Annotated
+
+import typer
+
 from podstatus.cli.options import StopAtEofOption
 from podstatus.cli.setting_options import Flags, with_settings
 
+FreePortsOption = Annotated[
+    bool,
+    typer.Option("--use-free-ports", help="Listen on free ports instead of those that are in use."),
+]
+
 
 @with_settings
-def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
+def run(
+    flags: Flags,
+    *,
+    use_free_ports: FreePortsOption = False,
+    stop_at_eof: StopAtEofOption = False,
+) -> None:
     """Run a node that starts pods and reports their status.
 
     Each flag can also be set with an environment variable, for example PODSTATUS_MAX_PODS for
@@ -13,4 +27,4 @@ def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
     """
     from podstatus.cli.run_node import run_node
 
-    run_node(flags, stop_at_eof=stop_at_eof)
+    run_node(flags, use_free_ports=use_free_ports, stop_at_eof=stop_at_eof)

@@ -25,7 +25,7 @@ from tests.support.processes.agent_process import (
 def printed(started: AgentProcess, program: str) -> list[str]:
     """The words of the command that it says to type next."""
     lines = started.log().splitlines()
-    (line,) = (line for line in lines if line.startswith("    ") and program in line)
+    (line,) = (line for line in lines if line.startswith("  ") and program in line)
     return shlex.split(line)
 
 

@@ -1,0 +1,70 @@
+"""`podstatus run` when ports are in use."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.run_agent import AgentError
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.cli import run_node
+from podstatus.cli.register_commands import app
+
+Ports = tuple[int, int]
+
+
+@pytest.fixture
+def used() -> Iterator[Ports]:
+    with socket.create_server(("127.0.0.1", 0)) as a, socket.create_server(("127.0.0.1", 0)) as b:
+        yield a.getsockname()[1], b.getsockname()[1]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
+    """The settings of the agents that were started; each fails at once."""
+    settings: list[AgentSettings] = []
+
+    async def run_agent(given: AgentSettings, *_: object, **__: object) -> bool:
+        settings.append(given)
+        raise AgentError("enough")
+
+    monkeypatch.setattr(run_node, "run_agent", run_agent)
+    return settings
+
+
+def run(root_dir: Path, used: Ports, *words: str) -> Result:
+    ports = ("--apiserver-port", str(used[0]), "--port", str(used[1]), "--healthz-port", "0")
+    return CliRunner().invoke(app, ["run", "--root-dir", str(root_dir), *ports, *words])
+
+
+def test_all_ports_in_use_are_reported_at_once_with_a_remedy(
+    tmp_path: Path, used: Ports, started: list[AgentSettings]
+) -> None:
+    result = run(tmp_path, used)
+    names = f"ports in use: {used[1]} (--port), {used[0]} (--apiserver-port); "
+    assert (result.exit_code, started) == (1, [])
+    assert names in result.stderr
+    assert result.stderr.rstrip().endswith("--use-free-ports")
+
+
+def test_free_ports_replace_those_in_use_and_no_others(
+    tmp_path: Path, used: Ports, started: list[AgentSettings]
+) -> None:
+    result = run(tmp_path, used, "--use-free-ports", "--healthz-port", "10999")
+    (settings,) = started
+    assert (settings.port, settings.apiserver_port, settings.healthz_port) == (0, 0, 10999)
+    assert result.stdout.splitlines() == [
+        f"port {used[1]} is in use (--port); a free one is used instead",
+        f"port {used[0]} is in use (--apiserver-port); a free one is used instead",
+    ]
+
+
+def test_an_agent_in_the_root_dir_is_reported_rather_than_its_ports(
+    tmp_path: Path, used: Ports, started: list[AgentSettings]
+) -> None:
+    with RootDir(tmp_path):
+        run(tmp_path, used)
+    assert [settings.port for settings in started] == [used[1]]

@@ -62,7 +62,7 @@ def test_one_more_authenticated_client_has_no_slot_while_all_are_active() -> Non
         table.advance(name, ConnectionStage.UNAUTHENTICATED)
         table.set_active(name, active=True)
         assert table.advance(name, ConnectionStage.AUTHENTICATED) == ("c" if name == "c" else None)
-    assert table.stage_of("c") is ConnectionStage.UNAUTHENTICATED
+    assert table.connections(ConnectionStage.UNAUTHENTICATED) == ["c"]
     table.set_active("b", active=False)
     assert table.advance("c", ConnectionStage.AUTHENTICATED) == "b"
 
@@ -119,14 +119,14 @@ def test_no_stage_exceeds_its_limit_and_active_authenticated_ones_stay(
     for key, step in steps:
         if isinstance(step, bool):
             table.set_active(key, active=step)
-            (active.add if step and table.stage_of(key) is not None else active.discard)(key)
+            (active.add if step and key in table.connections() else active.discard)(key)
             continue
-        protected = {it for it in active if table.stage_of(it) is ConnectionStage.AUTHENTICATED}
-        if step is ConnectionStage.SILENT and table.stage_of(key) is None:
+        protected = active & set(table.connections(ConnectionStage.AUTHENTICATED))
+        if step is ConnectionStage.SILENT and key not in table.connections():
             evicted = table.add(key, 0)
         else:
             evicted = table.advance(key, step)
-        if evicted is not None and table.stage_of(evicted) is None:
+        if evicted is not None and evicted not in table.connections():
             active.discard(evicted)
         assert evicted not in protected
         assert protected <= set(table.connections(ConnectionStage.AUTHENTICATED))

@@ -107,10 +107,6 @@ class ConnectionTable(Generic[Key]):
         """Return all connections, or those of a stage in the order of entering it."""
         return list(self._stage_of if stage is None else self._stages[stage])
 
-    def stage_of(self, key: Key) -> ConnectionStage | None:
-        """Return the stage of a connection, None if it is not in the table."""
-        return self._stage_of.get(key)
-
     def is_full(self, stage: ConnectionStage) -> bool:
         """Return whether one more connection has to evict another one."""
         return len(self._stages[stage]) >= self._limits[stage]

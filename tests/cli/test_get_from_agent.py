@@ -211,15 +211,10 @@ def observer(tmp_path: Path) -> Iterator[FakeNode]:
         yield node
 
 
-def from_observer(root: Path, *words: str) -> Result:
-    words = (*words, "--from", "agent", "--root-dir", str(root / "root"))
-    return CliRunner().invoke(app, list(words))
-
-
 @pytest.mark.usefixtures("observer")
 def test_of_an_observer_pods_are_shown_as_far_as_it_knows_them(tmp_path: Path) -> None:
-    result = from_observer(tmp_path, "get", "pods", "-A", "-o", "wide")
-    rows = [line.split() for line in result.stdout.splitlines()]
+    result = asked(tmp_path, "get", "pods", "-A", "-o", "wide", "--from", "agent")
+    rows = lines(result)
     assert rows[1][:5] == ["shop", "web", "0/1", "CrashLoopBackOff", "4"]
     assert "n7" in rows[1]
     assert rows[1][-1] == "crashing"
@@ -227,7 +222,7 @@ def test_of_an_observer_pods_are_shown_as_far_as_it_knows_them(tmp_path: Path) -
 
 @pytest.mark.usefixtures("observer")
 def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
-    result = from_observer(tmp_path, "describe", "pod", "web", "-n", "shop")
+    result = asked(tmp_path, "describe", "pod", "web", "-n", "shop", "--from", "agent")
     assert result.exit_code == 0, result.output
     assert "CrashLoopBackOff" in result.stdout
     assert "Exit Code:" in result.stdout
@@ -245,7 +240,7 @@ def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
 def test_an_observer_is_no_node(
     observer: FakeNode, tmp_path: Path, words: list[str], says: str
 ) -> None:
-    result = CliRunner().invoke(app, [*words, "--root-dir", str(tmp_path / "root")])
+    result = asked(tmp_path, *words)
     assert (result.exit_code, result.stderr) == (1, f"podstatus: {says}\n")
     assert observer.asked == []
 

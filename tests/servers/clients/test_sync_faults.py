@@ -11,7 +11,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -52,33 +53,29 @@ def process(one_process: Mortal) -> Iterator[Mortal]:
     one_process.recover()
 
 
-def play(
+@asynccontextmanager
+async def busy(
     process: Mortal,
-    acts: Callable[[Scene], Awaitable[None]],
     *,
     seed: int = 1,
     policy: SyncPolicy = NO_RECONCILE,
     timing: Timeouts | None = None,
     rest: float = REST_SECONDS,
     gives_up: bool = False,
-) -> None:
-    """Let a node be busy, let things go wrong, and see that all is well in the end.
+) -> AsyncIterator[Scene]:
+    """Let a node be busy while things go wrong, and see that all is well in the end.
 
     What is given up may arrive after something newer, until the reconcile undoes it.
     """
-
-    async def live() -> None:
-        async with playing(
-            process.access, seed=seed, policy=policy, timing=timing, gives_up=gives_up
-        ) as scene:
-            await scene.arrive(100)
-            await acts(scene)
-            scene.proxy.heal()
-            await scene.go_on(100)
-            await scene.come_to_rest(rest)
-            scene.check()
-
-    asyncio.run(live())
+    async with playing(
+        process.access, seed=seed, policy=policy, timing=timing, gives_up=gives_up
+    ) as scene:
+        await scene.arrive(100)
+        yield scene
+        scene.proxy.heal()
+        await scene.go_on(100)
+        await scene.come_to_rest(rest)
+        scene.check()
 
 
 def some(*faults: Fault, chance: random.Random) -> Callable[[Asked], Fault]:
@@ -86,24 +83,20 @@ def some(*faults: Fault, chance: random.Random) -> Callable[[Asked], Fault]:
     return lambda _: chance.choice([*faults, *[None] * len(faults)])
 
 
-def test_without_faults_a_status_costs_one_request_at_most(process: Mortal) -> None:
-    async def nothing(scene: Scene) -> None:
+async def test_without_faults_a_status_costs_one_request_at_most(process: Mortal) -> None:
+    async with busy(process, policy=AS_SHIPPED) as scene:
         await scene.arrive(300)
         assert {asked.code for asked in scene.proxy.asked} <= {0, 200}
 
-    play(process, nothing, policy=AS_SHIPPED)
 
-
-def test_a_server_that_is_killed_and_comes_back(process: Mortal) -> None:
-    async def kill(scene: Scene) -> None:
+async def test_a_server_that_is_killed_and_comes_back(process: Mortal) -> None:
+    async with busy(process) as scene:
         process.kill()
         began = time.monotonic()
         await scene.go_on(300)
         _check_outage(scene, began)
         await asyncio.to_thread(process.start)
         await _goes_full_width(scene)
-
-    play(process, kill)
 
 
 def _check_outage(scene: Scene, began: float) -> None:
@@ -119,25 +112,21 @@ async def _goes_full_width(scene: Scene) -> None:
         await until(lambda: scene.proxy.most_under_way > SENDING.in_flight // PROBE_FRACTION)
 
 
-def test_connections_that_are_cut_again_and_again(process: Mortal) -> None:
-    async def cut(scene: Scene) -> None:
+async def test_connections_that_are_cut_again_and_again(process: Mortal) -> None:
+    async with busy(process) as scene:
         for _ in range(8):
             scene.proxy.cut()
             await scene.go_on(40)
 
-    play(process, cut)
 
-
-def test_a_server_that_stands_still_until_clients_give_up(process: Mortal) -> None:
-    async def pause(scene: Scene) -> None:
+async def test_a_server_that_stands_still_until_clients_give_up(process: Mortal) -> None:
+    async with busy(process, policy=AS_SHIPPED, timing=IMPATIENT, gives_up=True) as scene:
         process.pause()
         began = time.monotonic()
         await until(lambda: time.monotonic() > began + 2 * IMPATIENT.total_seconds)
         _check_outage(scene, began)
         process.resume()
         await _goes_full_width(scene)
-
-    play(process, pause, policy=AS_SHIPPED, timing=IMPATIENT, gives_up=True)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +140,10 @@ def test_a_server_that_stands_still_until_clients_give_up(process: Mortal) -> No
     ],
     ids=["429", "429 with Retry-After", "409", "500", "500 to patches"],
 )
-def test_a_storm_of_refusals_is_met_with_patience(
+async def test_a_storm_of_refusals_is_met_with_patience(
     process: Mortal, refusal: Refusal, methods: tuple[str, ...], each: int
 ) -> None:
-    async def refuse(scene: Scene) -> None:
+    async with busy(process) as scene:
         made, began = scene.users.made.copy(), time.monotonic()
         scene.proxy.fault = lambda asked: refusal if asked.method in methods else None
         await until(lambda: time.monotonic() > began + STORM_SECONDS)
@@ -170,41 +159,32 @@ def test_a_storm_of_refusals_is_met_with_patience(
             scene.proxy.heal()
             await _goes_full_width(scene)
 
-    play(process, refuse)
 
-
-def test_answers_that_are_lost_on_their_way(process: Mortal) -> None:
-    async def lose(scene: Scene) -> None:
+async def test_answers_that_are_lost_on_their_way(process: Mortal) -> None:
+    async with busy(process) as scene:
         scene.proxy.fault = some(Trouble.LOSE, Trouble.CUT, chance=random.Random(2))
         await scene.go_on(600)
 
-    play(process, lose)
 
-
-def test_a_clock_that_is_set_ahead_and_back(process: Mortal) -> None:
-    async def set_clock(scene: Scene) -> None:
+async def test_a_clock_that_is_set_ahead_and_back(process: Mortal) -> None:
+    async with busy(process) as scene:
         scene.proxy.fault = some(Refusal(500), Refusal(429), chance=random.Random(3))
         for ahead in (3600.0, -3600.0, 0.0, -86400.0):
             scene.set_clock(ahead)
             await scene.go_on(150)
 
-    play(process, set_clock)
 
-
-def test_a_sync_that_is_cancelled_and_run_again(process: Mortal) -> None:
-    async def cancel(scene: Scene) -> None:
+async def test_a_sync_that_is_cancelled_and_run_again(process: Mortal) -> None:
+    async with busy(process) as scene:
         for _ in range(10):
             await scene.go_on(20)
             await scene.restart()
 
-    play(process, cancel)
-
 
 @pytest.mark.parametrize("seed", range(2))
-def test_all_of_it_in_any_order(process: Mortal, seed: int) -> None:
+async def test_all_of_it_in_any_order(process: Mortal, seed: int) -> None:
     chance = random.Random(seed)
-
-    async def anything(scene: Scene) -> None:
+    async with busy(process, seed=seed, policy=AS_SHIPPED) as scene:
         scene.proxy.fault = some(
             *(Refusal(code) for code in (409, 429, 500)), Trouble.CUT, Trouble.LOSE, chance=chance
         )
@@ -221,8 +201,6 @@ def test_all_of_it_in_any_order(process: Mortal, seed: int) -> None:
                     process.pause()
                     await scene.go_on(30)
                     process.resume()
-
-    play(process, anything, seed=seed, policy=AS_SHIPPED)
 
 
 async def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
@@ -253,8 +231,8 @@ async def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile
 
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["killed", "paused"])
-def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
-    async def outage(scene: Scene) -> None:
+async def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
+    async with busy(process, policy=AS_SHIPPED, rest=120, gives_up=how == "paused") as scene:
         stop, go_on = {
             "killed": (process.kill, process.start),
             "paused": (process.pause, process.resume),
@@ -265,5 +243,3 @@ def test_an_outage_of_a_minute(process: Mortal, how: str) -> None:
         _check_outage(scene, began)
         await asyncio.to_thread(go_on)
         await _goes_full_width(scene)
-
-    play(process, outage, policy=AS_SHIPPED, rest=120, gives_up=how == "paused")

@@ -101,3 +101,7 @@ def test_a_pod_is_forgotten_and_the_others_are_not() -> None:
 def test_a_longest_wait_of_nothing_is_refused(seconds: float) -> None:
     with pytest.raises(ValueError, match="more than 0"):
         CrashLoopBackoff(max_seconds=seconds)
+
+
+def test_the_longest_delay_is_five_minutes_by_default() -> None:
+    assert waits(CrashLoopBackoff(), runs_for=2, exits=8)[-2:] == [300, 300]

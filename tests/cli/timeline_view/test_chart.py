@@ -56,6 +56,13 @@ def test_a_crash_loop_that_recovers() -> None:
     ]
 
 
+def test_the_number_of_a_restart_fits_at_the_end() -> None:
+    entries = crash_loop()
+    end = (entries[-1].at - BEGIN) / SECOND  # the last restart
+    (restarts,) = (line for line in drawn(entries, end) if line.startswith("  restarts"))
+    assert (restarts[-2:], len(restarts)) == ("↻4", 80)
+
+
 def test_a_terminal_without_blocks_gets_letters() -> None:
     lines = drawn(crash_loop(), 180, 60, signs=ASCII)
     assert all(line.isascii() for line in lines)

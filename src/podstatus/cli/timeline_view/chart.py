@@ -163,9 +163,9 @@ def _restarts(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> str:
     cells = [" "] * axis.columns
     free = axis.columns
     for mark in reversed(marks):
-        at = axis.column(mark.at)
         number = mark.text if _is_plain(mark.text) else ""
         texts = (f"{symbols.restart}{number}", symbols.restart)
+        at = min(axis.column(mark.at), max(0, axis.columns - len(texts[0])))  # fits at the end
         text = next((text for text in texts if at + len(text) <= free), "")
         cells[at : at + len(text)] = text
         free = at - 1 if len(text) > 1 else min(free, at) if text else free

@@ -16,7 +16,7 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_time import wall_clock_ns
 from podstatus.kube.scalars.time import Time
 
-_LOCK_FILE = "lock"
+LOCK_FILE = "lock"
 
 
 class StateDirError(Exception):
@@ -52,7 +52,7 @@ class StateDir:
             # owner.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = os.open(
-                self.path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+                self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
             )
         except OSError as error:
             raise StateDirError(_unusable_message(self.path, error)) from error
@@ -108,7 +108,7 @@ def lock_holder(path: Path) -> LockHolder | None:
     The pid is 0 if the lock file names no process. Raises StateDirError.
     """
     try:
-        lock = os.open(path / _LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+        lock = os.open(path / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:

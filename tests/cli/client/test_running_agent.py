@@ -50,15 +50,39 @@ def test_option_and_variable_precede_the_current_directory(
         assert found(variable, tmp_path / "b") == "b"
 
 
-def test_a_link_in_the_current_directory_is_not_followed(tmp_path: Path, current_dir: Path) -> None:
-    (current_dir / ".podstatus").symlink_to(tmp_path / "a")
-    with agent_in(tmp_path / "a"), pytest.raises(RequestError, match=f"in {tmp_path}/podstatus;"):
+@pytest.mark.parametrize("planted", [".podstatus", ".podstatus/lock", ".podstatus/endpoints.json"])
+def test_links_of_the_current_directory_are_not_followed(
+    tmp_path: Path, current_dir: Path, planted: str
+) -> None:
+    """A cloned repository may have any file, but none that a process has locked."""
+    link = current_dir / planted
+    with agent_in(tmp_path / "a"), agent_in(current_dir / ".podstatus"):
+        link.rename(tmp_path / "moved")
+        link.symlink_to(tmp_path / "moved")
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+            found({"XDG_DATA_HOME": str(tmp_path)})
+
+
+def test_files_without_a_running_agent_are_not_read(tmp_path: Path, current_dir: Path) -> None:
+    with agent_in(current_dir / ".podstatus"):
+        text = (current_dir / ".podstatus" / "endpoints.json").read_bytes()
+    (current_dir / ".podstatus" / "endpoints.json").write_bytes(b"damaged" + text)
+    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
         found({"XDG_DATA_HOME": str(tmp_path)})
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_another_user_is_not_used(tmp_path: Path, current_dir: Path) -> None:
+@pytest.mark.parametrize("planted", [".podstatus", ".podstatus/lock", ".podstatus/endpoints.json"])
+def test_what_others_can_write_is_not_used(tmp_path: Path, current_dir: Path, planted: str) -> None:
     with agent_in(current_dir / ".podstatus"):
-        os.chown(current_dir / ".podstatus", 65534, 65534)
+        (current_dir / planted).chmod(0o777)
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+            found({"XDG_DATA_HOME": str(tmp_path)})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.parametrize("planted", [".podstatus", ".podstatus/lock", ".podstatus/endpoints.json"])
+def test_what_another_user_has_is_not_used(tmp_path: Path, current_dir: Path, planted: str) -> None:
+    with agent_in(current_dir / ".podstatus"):
+        os.chown(current_dir / planted, 65534, 65534)
         with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
             found({"XDG_DATA_HOME": str(tmp_path)})

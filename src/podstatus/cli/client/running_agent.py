@@ -4,11 +4,16 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
 
-from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.daemon.endpoints_file import (
+    ENDPOINTS_FILE,
+    AgentEndpoints,
+    RootDirError,
+    read_endpoints,
+)
 from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE, default_root_dir
-from podstatus.apiserver.state_dir import StateDirError, lock_holder
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
 
 LOCAL_ROOT_DIR = ".podstatus"
@@ -20,10 +25,12 @@ def running_endpoints(
 ) -> AgentEndpoints:
     """Return the endpoints of the agent that runs in the root-dir. Raises RequestError.
 
-    Without `root_dir` and variable, an agent in `LOCAL_ROOT_DIR` precedes the default.
+    If neither `root_dir` nor the variable is set, an agent in `LOCAL_ROOT_DIR` is preferred to that
+    in the default directory.
     """
     if root_dir is None and not environment.get(ROOT_DIR_VARIABLE):
-        if _is_own_dir(Path(LOCAL_ROOT_DIR)) and (endpoints := _endpoints(Path(LOCAL_ROOT_DIR))):
+        local = Path(LOCAL_ROOT_DIR)
+        if _is_private(local) and (endpoints := _endpoints(local)):
             return endpoints
         root_dir = default_root_dir(environment)
     root_dir = root_dir or Path(environment[ROOT_DIR_VARIABLE])
@@ -39,17 +46,29 @@ def running_endpoints(
 def _endpoints(root_dir: Path) -> AgentEndpoints | None:
     """Return the endpoints of the agent that runs there, or None. Raises RequestError."""
     try:
-        endpoints = read_endpoints(root_dir)
-        return endpoints if endpoints is not None and lock_holder(root_dir) is not None else None
+        return None if lock_holder(root_dir) is None else read_endpoints(root_dir)
     except (StateDirError, RootDirError) as error:
         raise RequestError(str(error)) from error
 
 
-def _is_own_dir(path: Path) -> bool:
-    """True for a directory that belongs to this user: another's may name a kubeconfig that runs
-    programs."""
+def _is_private(folder: Path) -> bool:
+    """True if only this user can have written what a root-dir has, and nothing in it is a link.
+
+    The current directory may be a clone of a foreign repository or a shared directory: its files
+    could name a server, or a kubeconfig with an exec plugin, and its lock could be a link to a file
+    that another process has locked.
+    """
     try:
-        status = path.lstat()
+        folder_status = folder.lstat()
+        files = [(folder / name).lstat() for name in (LOCK_FILE, ENDPOINTS_FILE)]
     except OSError:
         return False
-    return S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return (
+        S_ISDIR(folder_status.st_mode)
+        and all(S_ISREG(file.st_mode) and file.st_nlink == 1 for file in files)
+        and all(_is_only_ours(status) for status in (folder_status, *files))
+    )
+
+
+def _is_only_ours(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (S_IWGRP | S_IWOTH)

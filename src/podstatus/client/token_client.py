@@ -4,6 +4,7 @@
 """
 
 import http.client
+import socket
 import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -30,19 +31,23 @@ class TokenClient:
     renewal of credentials, no proxy and no watch.
     """
 
-    namespace = "default"
-    """The namespace used when none is given."""
-
     def __init__(
-        self, server: str, *, token: str, authority: Path, timeout_seconds: float = 10.0
+        self,
+        server: str,
+        *,
+        token: str,
+        authority: Path,
+        connect_seconds: float = 3.0,
+        read_seconds: float = 30.0,
     ) -> None:
         """`authority` is the file of the trusted CA certificates. Raises KubeconfigError."""
         self._server = server
         self._token = token
         self._authority = authority
+        self._read_seconds = read_seconds
         url = urlsplit(server)
         self._connection = http.client.HTTPSConnection(
-            url.hostname or "", url.port, timeout=timeout_seconds, context=_tls_context(authority)
+            url.hostname or "", url.port, timeout=connect_seconds, context=_tls_context(authority)
         )
 
     def __enter__(self) -> Self:
@@ -82,6 +87,7 @@ class TokenClient:
             "User-Agent": _USER_AGENT,
         }
         try:
+            self._connect()
             self._connection.request("GET", path, headers=headers)
             response = self._connection.getresponse()
             body = response.read(max_bytes + 1)
@@ -95,6 +101,14 @@ class TokenClient:
             raise status_error(action, self._server, response.status, status, retry_after)
         return body
 
+    def _connect(self) -> None:
+        """Connect if necessary: a server that hangs is noticed sooner than a slow response."""
+        if self._connection.sock is None:
+            self._connection.connect()
+        connected: socket.socket | None = self._connection.sock
+        if connected is not None:
+            connected.settimeout(self._read_seconds)
+
     def _describe(self, error: OSError | http.client.HTTPException) -> str:
         match error:
             case ssl.SSLCertVerificationError():
@@ -102,8 +116,8 @@ class TokenClient:
                 return f"{problem}; check that {self._authority} is its CA"
             case TimeoutError():
                 return f"timeout waiting for {self._server}; check that it runs"
-        reason = str(getattr(error, "strerror", "") or error or type(error).__name__).lower()
-        return f"cannot connect to {self._server} ({reason}); check that it runs"
+        reason = getattr(error, "strerror", "") or str(error) or type(error).__name__
+        return f"no response from {self._server} ({reason.lower()}); check that it runs"
 
 
 def _tls_context(authority: Path) -> ssl.SSLContext:

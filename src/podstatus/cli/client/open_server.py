@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from podstatus.client.auth.config import ClientConfig
 
 _CONNECT_SECONDS = 3.0
+_NAMESPACE = "default"
+"""The namespace used when none is given, on the embedded server."""
 
 
 @contextmanager
@@ -30,23 +32,27 @@ def open_server(
     endpoints = None
     if kubeconfig is None:
         endpoints = running_endpoints(root_dir, environment, alternative=", or a --kubeconfig")
+    is_embedded = endpoints is not None and _is_embedded(endpoints)
     try:
-        if endpoints is not None and _is_embedded(endpoints) and not watch:
+        if endpoints is not None and is_embedded and not watch:
             with TokenClient(
                 endpoints.apiserver,
                 token=endpoints.token,
                 authority=Path(endpoints.certificate_authority),
+                connect_seconds=_CONNECT_SECONDS,
             ) as client:
-                yield ServerObjects(client)
+                yield ServerObjects(client, namespace=_NAMESPACE)
             return
-        # It imports aiohttp, which takes longer than most commands.
+        # Imported here: aiohttp takes longer to import than most commands run.
         from podstatus.client.rest.http_transport import Timeouts
         from podstatus.client.sync_client import SyncClient
 
         config = _client_config(kubeconfig, endpoints)
         timeouts = Timeouts(connect_seconds=_CONNECT_SECONDS)
         with SyncClient(config, timeouts=timeouts) as sync_client:
-            yield WatchableObjects(sync_client)
+            yield WatchableObjects(
+                sync_client, namespace=_NAMESPACE if is_embedded else sync_client.namespace
+            )
     except KubeconfigError as error:
         raise RequestError(str(error)) from error
 

@@ -58,13 +58,10 @@ class ObjectList(msgspec.Struct, frozen=True):
 class ServerObjects:
     """Objects of an API server. All methods raise RequestError."""
 
-    def __init__(self, client: "SyncClient | TokenClient") -> None:
+    def __init__(self, client: "SyncClient | TokenClient", *, namespace: str) -> None:
         self._client = client
-
-    @property
-    def namespace(self) -> str:
+        self.namespace = namespace
         """The namespace used when none is given."""
-        return self._client.namespace
 
     def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
         """Return an object by name."""
@@ -124,8 +121,8 @@ class ServerObjects:
 class WatchableObjects(ServerObjects):
     """Objects of an API server that can also be watched."""
 
-    def __init__(self, client: "SyncClient") -> None:
-        super().__init__(client)
+    def __init__(self, client: "SyncClient", *, namespace: str) -> None:
+        super().__init__(client, namespace=namespace)
         self._watches = client
 
     def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:

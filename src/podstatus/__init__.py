@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        return getattr(importlib.import_module("podstatus.public_api"), name)
+        try:
+            return getattr(importlib.import_module("podstatus.public_api"), name)
+        except AttributeError:
+            raise AttributeError(f"module 'podstatus' has no attribute {name!r}") from None
 
     def __dir__() -> list[str]:
         return [*globals(), *__getattr__("__all__")]

@@ -1,5 +1,6 @@
 """The names that `podstatus` exports: the library."""
 
+from podstatus import __version__
 from podstatus.checkpoint.allocation_checkpoint import FileState, MemoryState
 from podstatus.checkpoint.errors import (
     CheckpointError,
@@ -103,6 +104,7 @@ __all__ = [
     "UnavailableError",
     "UnreadableCheckpointError",
     "UnsupportedStateError",
+    "__version__",
     "api_error",
     "decode",
     "from_document",

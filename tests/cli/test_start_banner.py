@@ -30,7 +30,7 @@ def test_commands_of_make_run_can_be_pasted_and_fit_80_columns() -> None:
         "  agent        https://127.0.0.1:10250, container runtime process",
         "  files        /home/me/podstatus/.podstatus",
         "",
-        "In another terminal:",
+        "In another terminal, in this directory:",
         "  .venv/bin/podstatus get pods -A",
         "  .venv/bin/podstatus logs web -f",
         "  .venv/bin/podstatus watch -A",
@@ -57,3 +57,7 @@ def test_a_node_of_a_cluster_has_no_sample_pods(tmp_path: Path) -> None:
     lines = banner(HOME, kubeconfig=str(kubeconfig), runtime="simulated", hostname_override="n")
     assert lines[1] == "  API server   https://127.0.0.1:6443 (external)"
     assert not any("logs web" in line or "kubectl" in line for line in lines)
+
+
+def test_without_sample_pods_none_is_named() -> None:
+    assert not any("web" in line for line in banner(HOME, samples="false", hostname_override="n"))

@@ -74,7 +74,7 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool) -> None:
 
 
 def _announce_node(info: AgentInfo) -> None:
-    _print_line(start_banner(info, _program_command(), Path.cwd()))
+    _print_line(start_banner(info, _program_command(), _current_dir()))
 
 
 def _resolve_ports(settings: AgentSettings, *, use_free_ports: bool) -> AgentSettings:
@@ -94,7 +94,7 @@ def _resolve_ports(settings: AgentSettings, *, use_free_ports: bool) -> AgentSet
         names = ", ".join(f"{it.port} (--{it.flag})" for it in used)
         fail(
             f"ports in use: {names}; stop the processes that use them, or use free ports: "
-            f"{_program_command()} {shlex.join(sys.argv[1:])} --use-free-ports"
+            f"{_program_command()} {shlex.join(_own_words())} --use-free-ports"
         )
     return settings
 
@@ -107,11 +107,16 @@ def _has_holder(folder: Path) -> bool:
 
 
 def _restart_command(flags: Flags, settings: AgentSettings) -> str:
-    words = [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
+    words = _own_words()
     # The variable may not be set in the shell of the next start.
     if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
         words += ["--root-dir", str(settings.root_dir)]
     return f"{_program_command()} {shlex.join(words)}"
+
+
+def _own_words() -> list[str]:
+    """The arguments of the user, without those that the supervisor adds."""
+    return [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
 
 
 def _load_settings(flags: Flags) -> LoadedSettings:
@@ -168,4 +173,13 @@ def _program_command() -> str:
         return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
     if find_program("podstatus"):
         return "podstatus"
-    return shlex.quote(short_path(called.absolute(), Path.cwd()))
+    path = short_path(called.absolute(), _current_dir())
+    return shlex.quote(path if "/" in path else f"./{path}")
+
+
+def _current_dir() -> Path | None:
+    """The current directory; None if it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None

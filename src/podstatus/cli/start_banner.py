@@ -7,7 +7,7 @@ from podstatus.agent.daemon.run_agent import AgentInfo
 from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR
 
 
-def start_banner(info: AgentInfo, program: str, current_dir: Path) -> str:
+def start_banner(info: AgentInfo, program: str, current_dir: Path | None) -> str:
     """Return the text; paths below `current_dir` are relative to it, as the user would type them.
 
     `program` is the shell command of this program.
@@ -22,10 +22,10 @@ def start_banner(info: AgentInfo, program: str, current_dir: Path) -> str:
         f"  agent        {info.agent or 'no server'}, container runtime {settings.runtime}",
         f"  files        {settings.root_dir}",
         "",
-        "In another terminal:",
+        "In another terminal, in this directory:",
         f"  {program} get pods -A{option}",
     ]
-    if settings.embedded:  # it has sample pods
+    if settings.embedded and settings.samples:
         lines.append(f"  {program} logs web -f{option}")
     lines.append(f"  {program} watch -A{option}")
     if info.kubeconfig is not None:
@@ -34,6 +34,8 @@ def start_banner(info: AgentInfo, program: str, current_dir: Path) -> str:
     return "\n".join(lines)
 
 
-def short_path(path: Path, current_dir: Path) -> str:
+def short_path(path: Path, current_dir: Path | None) -> str:
     """Return an absolute path relative to `current_dir` if it is below it."""
-    return str(path.relative_to(current_dir) if path.is_relative_to(current_dir) else path)
+    if current_dir is None or not path.is_relative_to(current_dir):
+        return str(path)
+    return str(path.relative_to(current_dir))

@@ -8,6 +8,7 @@ import typer
 alerts = typer.Typer(
     name="alerts",
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
     help="Check and test alert rules.",
 )

@@ -11,7 +11,7 @@ from podstatus.cli.setting_options import Flags, with_settings
 def doctor(flags: Flags) -> None:
     """Check whether a node can run on this machine.
 
-    Accepts the same flags and environment variables as podstatus run.
+    Accepts the settings of podstatus run, as flags and environment variables.
     """
     from podstatus.agent.settings.load import SettingsError, load_settings
     from podstatus.cli.doctor_checks import HINT, PROBLEM, Finding, findings_table, has_problems

@@ -22,7 +22,7 @@ def run(
 ) -> None:
     """Run a node that starts pods and reports their status.
 
-    Each flag can also be set with an environment variable, for example PODSTATUS_MAX_PODS for
+    Each setting can also be given as an environment variable, for example PODSTATUS_MAX_PODS for
     --max-pods. Flags override environment variables, which override the --config file.
     """
     from podstatus.cli.run_node import run_node

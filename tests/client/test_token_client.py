@@ -17,7 +17,9 @@ TOKEN = "-".join(["wrong"] * 4)
 
 
 def client_of(server: ApiServerThread, token: str = "") -> TokenClient:
-    return TokenClient(server.url, token=token or server.token, authority=server.authority)
+    return TokenClient(
+        server.url, token=token or server.token, authority=server.authority, connect_seconds=5
+    )
 
 
 def make_config_maps(server: ApiServerThread, *names: str) -> None:
@@ -62,7 +64,7 @@ def test_a_server_that_is_away_is_unavailable(api_server: ApiServerThread) -> No
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
     authority = api_server.authority
     with (
-        TokenClient(url, token=TOKEN, authority=authority) as client,
+        TokenClient(url, token=TOKEN, authority=authority, connect_seconds=5) as client,
         pytest.raises(UnavailableError, match=r"configmaps: no response from .*refused"),
     ):
         client.list(CONFIG_MAPS)
@@ -83,7 +85,9 @@ def test_the_token_is_not_sent_to_a_server_of_another_ca(
     with running_api_server(tmp_path) as other:
         authority = other.authority
         with (
-            TokenClient(api_server.url, token=api_server.token, authority=authority) as client,
+            TokenClient(
+                api_server.url, token=api_server.token, authority=authority, connect_seconds=5
+            ) as client,
             pytest.raises(UnavailableError, match=f"refused: .*check that {authority} is its CA"),
         ):
             client.list(CONFIG_MAPS)
@@ -95,4 +99,4 @@ def test_an_unusable_ca_file_is_named(tmp_path: Path, content: bytes | None) -> 
     if content is not None:
         authority.write_bytes(content)
     with pytest.raises(KubeconfigError, match=r"ca\.crt"):
-        TokenClient("https://127.0.0.1:1", token=TOKEN, authority=authority)
+        TokenClient("https://127.0.0.1:1", token=TOKEN, authority=authority, connect_seconds=5)

@@ -22,6 +22,8 @@ from podstatus.client.rest.status_error import read_status, status_error
 from podstatus.kube.api_errors import UnavailableError
 
 _USER_AGENT = "podstatus"
+_READ_SECONDS = 30.0
+"""Maximum time between two parts of a response."""
 
 
 class TokenClient:
@@ -37,14 +39,12 @@ class TokenClient:
         *,
         token: str,
         authority: Path,
-        connect_seconds: float = 3.0,
-        read_seconds: float = 30.0,
+        connect_seconds: float,
     ) -> None:
         """`authority` is the file of the trusted CA certificates. Raises KubeconfigError."""
         self._server = server
         self._token = token
         self._authority = authority
-        self._read_seconds = read_seconds
         url = urlsplit(server)
         self._connection = http.client.HTTPSConnection(
             url.hostname or "", url.port, timeout=connect_seconds, context=_tls_context(authority)
@@ -65,14 +65,12 @@ class TokenClient:
         resource: ApiResource,
         *,
         namespace: str | None = None,
-        label_selector: str = "",
         field_selector: str = "",
         limit: int = 0,
         continue_token: str = "",
     ) -> bytes:
         """Return a List, or one page of it: at most `limit` objects after `continue_token`."""
         query: Mapping[str, str | int] = {
-            "labelSelector": label_selector,
             "fieldSelector": field_selector,
             "limit": limit,
             "continue": continue_token,
@@ -107,7 +105,7 @@ class TokenClient:
             self._connection.connect()
         connected: socket.socket | None = self._connection.sock
         if connected is not None:
-            connected.settimeout(self._read_seconds)
+            connected.settimeout(_READ_SECONDS)
 
     def _describe(self, error: OSError | http.client.HTTPException) -> str:
         match error:

@@ -1,6 +1,8 @@
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.features import FeatureGates
@@ -215,6 +217,53 @@ def test_entries_are_those_of_one_moment() -> None:
     node.manager.terminate_pod(pod)
     assert before[pod.uid].version == 1
     assert (before[pod.uid].namespace, before[pod.uid].name) == ("default", "pod")
+
+
+STATUSES = (
+    make_status("Pending", waiting("app")),
+    RUNNING,
+    make_status("Running", running("app", ready=False), Ready="False"),
+    make_status("Running", ended("app", 1), Ready="False"),
+)
+
+
+@given(
+    restart_policy=st.sampled_from(["Always", "Never"]),
+    calls=st.lists(
+        st.tuples(
+            st.sampled_from(["status"] * 6 + ["readiness", "terminate", "remove", "time"]),
+            st.integers(0, len(STATUSES) - 1),
+            st.integers(1, 2),
+        ),
+        max_size=12,
+    ),
+)
+def test_a_repeated_status_has_the_effect_of_a_new_pod_with_the_same_status(
+    restart_policy: str, calls: list[tuple[str, int, int]]
+) -> None:
+    pods = [
+        of_generation(make_pod(restart_policy=restart_policy), generation) for generation in (1, 2)
+    ]
+    nodes = [Node(pods[0]), Node(pods[0])]
+    for call, index, generation in calls:
+        pod = pods[generation - 1]
+        results = []
+        # Only the first node gets the same object again.
+        for node, pod_or_copy in zip(nodes, (pod, structs.replace(pod)), strict=True):
+            manager, result = node.manager, None
+            match call:
+                case "status":
+                    result = manager.set_pod_status(pod_or_copy, STATUSES[index])
+                case "readiness":
+                    manager.set_container_readiness(pod.uid, "fake://app", ready=index == 1)
+                case "terminate":
+                    manager.terminate_pod(pod_or_copy)
+                case "remove":
+                    manager.remove_status(pod.uid)
+                case "time":
+                    node.advance(1)
+            results.append((result, manager.entries(), node.observer.terminations))
+        assert results[0] == results[1]
 
 
 # Termination

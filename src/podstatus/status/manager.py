@@ -9,8 +9,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from msgspec import structs
-
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 from podstatus.base.wake_up import WakeUp
@@ -239,15 +237,15 @@ class StatusManager:
         """
         check_pod(pod)
         require_type(status, PodStatus)
-        cached = self._store.entry(pod.uid)
-        status = freeze(status, None if cached is None else cached.status)
-        if status.observed_generation != pod.metadata.generation:
-            status = structs.replace(status, observed_generation=pod.metadata.generation)
-        # Always resend the status of a pod that is being deleted: it may be deletable now.
-        is_deleting = pod.metadata.deletion_timestamp is not None
+        outcome: UpdateOutcome = UpdateUnchanged(())
+        entry, is_repeated = self._store.find(pod, status)
+        if not is_repeated:
+            status = freeze(status, None if entry is None else entry.status)
+            # Always resend the status of a pod that is being deleted: it may be deletable now.
+            is_deleting = pod.metadata.deletion_timestamp is not None
+            outcome, entry = self._store.update(pod, status, force=is_deleting)
         if not self._own_conditions.issuperset(map(_condition_type, status.conditions or ())):
             _log_foreign_conditions(pod, status, self._gates)
-        outcome, entry = self._store.update(pod, status, force=is_deleting)
         if isinstance(outcome, UpdateRejected) or logger.isEnabledFor(logging.DEBUG):
             _log_outcome(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)

@@ -76,6 +76,8 @@ class StatusStore:
         """Pods of which the watch has delivered a newer copy that the sync has not seen."""
         self._forced: set[PodUID] = set()
         """Pods whose next status counts as changed, even if it is equal."""
+        self._unchanged: dict[PodUID, tuple[Pod, PodStatus]] = {}
+        """The arguments of each pod's last update, if the cached status equals it."""
         self._restored: dict[PodUID, PodStatus] = {}
         """Undelivered statuses from before a restart, of live pods without an entry."""
 
@@ -84,12 +86,31 @@ class StatusStore:
     def update(
         self, pod: Pod, status: PodStatus, *, force: bool
     ) -> tuple[UpdateOutcome, VersionedStatus | None]:
-        """Decide on the status and store it if it is accepted; returns the current entry, too."""
+        """Decide on the status and store it if it is accepted; returns the current entry, too.
+
+        The status gets the generation of `pod`.
+        """
+        uid, generation, arguments = pod.uid, pod.metadata.generation, (pod, status)
+        if status.observed_generation != generation:
+            status = structs.replace(status, observed_generation=generation)
         with self._lock:
             outcome = self._update(pod, status, force=force, finished=False)
-            entry = self._entries.get(pod.uid)
+            if isinstance(outcome, UpdateUnchanged) and not outcome.terminations:
+                self._unchanged[uid] = arguments
+            entry = self._entries.get(uid)
         self._deliver(outcome)
         return outcome, entry
+
+    def find(self, pod: Pod, status: PodStatus) -> tuple[VersionedStatus | None, bool]:
+        """Return the current entry, and whether the pod's last update was this one, without effect.
+
+        If so, to update it once more has no effect either: all else that the decision depends on
+        is constant, or part of the entry.
+        """
+        with self._lock:
+            last = self._unchanged.get(pod.uid)
+            is_repeated = last is not None and last[0] is pod and last[1] == status
+            return self._entries.get(pod.uid), is_repeated
 
     def terminate(self, pod: Pod) -> UpdateOutcome:
         """Store the pod's final status; no further ones follow."""
@@ -138,6 +159,7 @@ class StatusStore:
             )
             self._changed[uid] = None
             self._forced.discard(uid)
+            self._unchanged.pop(uid, None)
             self._restored.pop(uid, None)
             added = cached is None and pod.metadata.deletion_timestamp is None
             for notifier in self._notifiers:
@@ -253,6 +275,7 @@ class StatusStore:
         self._entries.pop(uid, None)
         self._changed.pop(uid, None)
         self._forced.discard(uid)
+        self._unchanged.pop(uid, None)
         self._restored.pop(uid, None)
         self._resizes.remove(uid)
 
@@ -282,6 +305,7 @@ class StatusStore:
         with self._lock:
             if uid in self._entries:
                 self._forced.add(uid)
+                self._unchanged.pop(uid, None)
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
         """Replace the entry's status by one that differs in times only, if `entry` is current."""

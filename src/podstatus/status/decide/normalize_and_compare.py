@@ -5,10 +5,8 @@ with the server's copy; lists are sorted and termination messages cut.
 Upstream: normalizeStatus and isPodStatusByKubeletEqual, status_manager.go v1.36.4.
 """
 
-from collections.abc import Callable
-from functools import partial
 from heapq import heappop, heappush
-from operator import attrgetter
+from operator import attrgetter, is_
 
 from msgspec import structs
 
@@ -47,21 +45,35 @@ def normalize_conditions(status: PodStatus) -> PodStatus:
     if not status.conditions:
         return status
     conditions = tuple(map(_normalize_condition, status.conditions))
+    if all(map(is_, conditions, status.conditions)):
+        return status
     return structs.replace(status, conditions=conditions)
 
 
 def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
     """Normalise only the container statuses and the start time."""
+    start_time = status.start_time and status.start_time.truncated()
     regular, ephemeral = status.container_statuses, status.ephemeral_container_statuses
     init = status.init_container_statuses
+    if regular:
+        regular = sort_container_statuses(_normalize_all(pod.spec, regular))
+    if init:
+        init = sort_init_container_statuses(pod.spec, _normalize_all(pod.spec, init))
+    if ephemeral:
+        ephemeral = sort_container_statuses(_normalize_all(pod.spec, ephemeral))
+    if (
+        start_time is status.start_time
+        and regular is status.container_statuses
+        and init is status.init_container_statuses
+        and ephemeral is status.ephemeral_container_statuses
+    ):
+        return status
     return structs.replace(
         status,
-        start_time=status.start_time and status.start_time.truncated(),
-        container_statuses=regular and sort_container_statuses(_normalize_all(pod.spec, regular)),
-        init_container_statuses=init
-        and sort_init_container_statuses(pod.spec, _normalize_all(pod.spec, init)),
-        ephemeral_container_statuses=ephemeral
-        and sort_container_statuses(_normalize_all(pod.spec, ephemeral)),
+        start_time=start_time,
+        container_statuses=regular,
+        init_container_statuses=init,
+        ephemeral_container_statuses=ephemeral,
     )
 
 
@@ -115,7 +127,8 @@ def _message_limit(spec: PodSpec) -> int:
 
 
 def _normalize_all(spec: PodSpec, statuses: ContainerStatuses) -> ContainerStatuses:
-    return tuple(map(partial(_normalize_container, spec), statuses))
+    normalized = tuple(_normalize_container(spec, status) for status in statuses)
+    return statuses if all(map(is_, normalized, statuses)) else normalized
 
 
 def _normalize_container(spec: PodSpec, status: ContainerStatus) -> ContainerStatus:
@@ -146,7 +159,7 @@ def _normalize_state(spec: PodSpec, state: ContainerState) -> ContainerState:
 
 
 def _normalize_condition(condition: PodCondition) -> PodCondition:
-    probe_time = condition.last_probe_time.truncated()
+    probe_time = condition.last_probe_time and condition.last_probe_time.truncated()
     transition_time = condition.last_transition_time.truncated()
     if (
         probe_time is condition.last_probe_time
@@ -176,22 +189,15 @@ def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: Featur
     )
 
 
-_ConditionValue = tuple[str, str, str, str]
-_condition_value: Callable[[PodCondition], _ConditionValue] = attrgetter(
-    "type", "status", "reason", "message"
-)
-
-
 def _our_conditions_equal(
     old: Conditions | None, new: Conditions | None, gates: FeatureGates
 ) -> bool:
     if old == new:
         return True
-    before, after = [*map(_condition_value, old or ())], [*map(_condition_value, new or ())]
-    if before == after:
-        return True
     ours = conditions_by_kubelet(gates) | SHARED_CONDITIONS
     # Among duplicates of a type, the last wins.
-    return {it[0]: it for it in before if it[0] in ours} == {
-        it[0]: it for it in after if it[0] in ours
-    }
+    old_by_type, new_by_type = [
+        {it.type: (it.status, it.reason, it.message) for it in conditions or () if it.type in ours}
+        for conditions in (old, new)
+    ]
+    return old_by_type == new_by_type

@@ -134,5 +134,6 @@ def decide_update(
     # Transition times do not affect the comparison, so they are only set on a changed status.
     if cached is not None and not force and is_pod_status_by_kubelet_equal(cached, status, gates):
         return UpdateUnchanged(terminations)
-    status = normalize_conditions(restamp_conditions(status, last_known, _STAMPED_CONDITIONS, now))
+    status = restamp_conditions(status, last_known, _STAMPED_CONDITIONS, now.truncated())
+    status = normalize_conditions(status)
     return UpdateAccepted(status, terminations)

@@ -108,10 +108,10 @@ def test_a_change_is_signalled_until_pop_changes() -> None:
 
 def test_surprise_15_the_generation_is_that_of_the_pod_and_never_goes_back() -> None:
     node = Node()
-    given = structs.replace(RUNNING, observed_generation=99)
-    for generation, expected in ((3, 3), (5, 5), (4, 5)):
+    reported = structs.replace(RUNNING, observed_generation=99)
+    for generation, expected in ((3, 3), (3, 3), (5, 5), (4, 5)):
         pod = of_generation(make_pod(), generation)
-        status, _ = node.manager.set_pod_status(pod, given)
+        status, _ = node.manager.set_pod_status(pod, reported)
         assert status.observed_generation == expected
 
 

@@ -128,6 +128,7 @@ async def test_the_status_is_recomputed_not_only_sent_again() -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
         await fleet.is_ready()
+        fleet.set(fleet.pod, "", READY)  # as in every sync of its pod worker
         fleet.will = lambda _: True
         await fleet.meddle()
         assert fleet.calls() == []  # the recomputation will set it

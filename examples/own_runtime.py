@@ -2,8 +2,8 @@
 
     PYTHONPATH=examples podstatus run --runtime own_runtime:BatchRuntime
 
-examples/batch_system.py stands in for a real batch system. docs/own-runtime.md develops this file
-step by step, and tests/runtime/test_own_runtime.py runs the shipped suite on it.
+examples/batch_system.py stands in for a real batch system. docs/tutorials/write-a-runtime.md
+develops this file step by step, and tests/runtime/test_own_runtime.py runs the shipped suite on it.
 """
 
 import asyncio

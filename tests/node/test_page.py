@@ -1,4 +1,4 @@
-"""docs/node.md lists all settings, conditions and signals."""
+"""docs/reference/node.md lists all settings, conditions and signals."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from podstatus.node.decide.conditions import update_conditions
 from podstatus.node.decide.pressure_conditions import CONDITION_BY_SIGNAL, IGNORED_SIGNALS
 from podstatus.node.settings import DEFAULT_EVICTION_HARD, NodeSettings
 
-PAGE = (Path(__file__).parents[2] / "docs" / "node.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "node.md").read_text()
 
 
 @pytest.mark.parametrize("field", [info.name for info in structs.fields(NodeSettings)])

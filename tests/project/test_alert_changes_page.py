@@ -1,4 +1,4 @@
-"""docs/alert-changes.md names each action on the node, its events, and the limits as they are."""
+"""docs/reference/alert-actions.md names each action on the node, its events, and its limits."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
 from podstatus.alerts.rules.load import load_rules
 from podstatus.events import reasons
 
-PAGE = (Path(__file__).parents[2] / "docs" / "alert-changes.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "alert-actions.md").read_text()
 MINUTE = 60 * 10**9
 
 

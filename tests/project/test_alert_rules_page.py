@@ -1,4 +1,4 @@
-"""docs/alert-rules.md has every fact, key and action that rules may name, and no other."""
+"""docs/reference/alerting.md has every fact, key and action that rules may name, and no other."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from podstatus.alerts.rules.fact_variables import (
 from podstatus.alerts.rules.parse_rule_file import FILE_KEYS, RULE_KEYS
 from tests.support.alert_rules import load
 
-PAGE = (Path(__file__).parents[2] / "docs" / "alert-rules.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "alerting.md").read_text()
 
 
 def fact_rows(facts: Iterable[Fact]) -> str:

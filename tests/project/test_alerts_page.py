@@ -1,4 +1,4 @@
-"""docs/alerts.md has every default rule as it is, and its examples do what it says."""
+"""docs/how-to/alerts.md has every default rule as it is, and its examples do what it says."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.rules.durations import parse_duration
 from podstatus.cli.register_commands import app
 
-PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CONSOLE = re.findall(r"^\$ (podstatus alerts \w+ .*)\n((?:[^$`].*\n)*)", PAGE, re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""docs/commands.md has every command, with its options and arguments, and no other."""
+"""docs/reference/cli.md has every command, with its options and arguments, and no other."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from podstatus.agent.settings.model import SETTINGS
 from podstatus.cli.register_commands import LazyCommand, app
 from podstatus.observe.summary.health import HealthState
 
-PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
 
 def commands(group: Any, before: str = "") -> dict[str, Any]:

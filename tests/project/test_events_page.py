@@ -12,7 +12,7 @@ from podstatus.events.counts import DropReason
 from podstatus.status.sync.parallel import STATUS_REJECTED
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "events.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "events.md").read_text()
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", PAGE, re.MULTILINE))
 TYPES = ("Normal", "Warning", "Warning; for images Normal")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.dotted_names import dotted_names, resolve
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "glossary.md"
+PAGE = ROOT / "docs" / "reference" / "glossary.md"
 TEXT = PAGE.read_text()
 ROWS = [
     line for line in re.findall(r"^\| .*", TEXT, re.MULTILINE) if not line.startswith("| word |")

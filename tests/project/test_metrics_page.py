@@ -1,4 +1,4 @@
-"""docs/metrics.md has every metric on its page, with type, labels and meaning, and no other."""
+"""docs/reference/metrics.md has every metric, with type, labels and meaning, and no other."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from podstatus.observe.metrics.model import Metric
 from tests.observe.metrics.metric_pages import PAGES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 SECTIONS = dict(re.findall(r"^## (/\S+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 

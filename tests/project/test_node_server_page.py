@@ -1,4 +1,4 @@
-"""docs/node-server.md lists exactly the routes, with their methods and authorization."""
+"""docs/reference/http/kubelet-endpoints.md lists exactly the routes, with their authorization."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 from podstatus.web.auth.authorizer import node_subresources
 from podstatus.web.routes import ROUTES, Route
 
-PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()
+PAGE = (
+    Path(__file__).parents[2] / "docs" / "reference" / "http" / "kubelet-endpoints.md"
+).read_text()
 ROWS = re.findall(r"^\| `(/[^`]*)` \| ([A-Z, ]+) \| ([^|]+) \| [^|]+ \|$", PAGE, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""What docs/query-api.md shows works: every example is asked, every word of it is there."""
+"""What docs/reference/http/v1.md shows works: every example is asked, every word of it is there."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from podstatus.web.v1.endpoints import ENDPOINTS
 from tests.support.web.fake_status_view import a_pod, make_entry
 from tests.support.web.node_server import Scene, play
 
-PAGE = (Path(__file__).parents[2] / "docs" / "query-api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http" / "v1.md").read_text()
 EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""docs/own-runtime.md shows the code of the example and the output of the suite."""
+"""docs/tutorials/write-a-runtime.md shows the code of the example and the output of the suite."""
 
 import ast
 import os
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-PAGE = (ROOT / "docs" / "own-runtime.md").read_text()
+PAGE = (ROOT / "docs" / "tutorials" / "write-a-runtime.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 SOURCE = (EXAMPLES / "own_runtime.py").read_text()
 BEFORE, *PARTS = re.split(r"^ *# --8<-- \d\n", SOURCE, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-// The parts of Kubernetes that tests run for real; see docs/real-servers.md.
+// The parts of Kubernetes that tests run for real; see docs/how-to/test-against-kube-apiserver.md.
 module podstatus.dev/tools/kube-apiserver
 
 go 1.26.0

@@ -3,9 +3,9 @@
 No other package talks to an API server. `rest` sends requests, `auth` and `kubeconfig` resolve the
 server and the credentials, `informer` keeps a copy of objects, `typed` implements the ports of
 other packages. `ApiClient` is the async client, `SyncClient` has the same calls without async code;
-docs/client.md has examples. The meaning of an object (terminal, mirror) never belongs here. Needs
-`podstatus[agent]`. `public_api` has the exported names, which are imported at first use. Tests:
-tests/client.
+docs/how-to/talk-to-an-api-server.md has examples. The meaning of an object (terminal, mirror) never
+belongs here. Needs `podstatus[agent]`. `public_api` has the exported names, which are imported at
+first use. Tests: tests/client.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """Event reasons: the kubelet's, followed by our own.
 
-docs/events.md lists the type and the messages of each, and when it occurs. Upstream:
+docs/reference/events.md lists the type and the messages of each, and when it occurs. Upstream:
 pkg/kubelet/events/event.go v1.36.4, and for admission pkg/kubelet/lifecycle/predicate.go.
 """
 

@@ -6,8 +6,8 @@ In a conftest.py: `pytest_plugins = ["podstatus.testing.apiserver"]`. Then
   tests can read its store;
 - `api_server_process` can be killed and restarted; its objects survive.
 
-Both serve TLS on loopback, support fault injection (docs/faults.md), and schedule no pods by
-default. Without pytest: `running_api_server`, `ApiServerProcess`. Needs `podstatus[agent]`.
+Both serve TLS on loopback, support fault injection (docs/how-to/inject-faults.md), and schedule no
+pods by default. Without pytest: `running_api_server`, `ApiServerProcess`. Needs `podstatus[agent]`.
 """
 
 import asyncio
@@ -36,7 +36,10 @@ class ApiAccess(ServerAccess):
     """Access to an embedded server, with fault injection."""
 
     def inject(self, *faults: Document) -> None:
-        """Replace the fault rules of the server (docs/faults.md). Raises ValueError if invalid."""
+        """Replace the fault rules of the server (docs/how-to/inject-faults.md).
+
+        Raises ValueError if one is invalid.
+        """
         code, response = self.request("PUT", FAULTS_PATH, faults)
         if code != 200:
             raise ValueError(f"the server rejected the faults: {response['message']}")

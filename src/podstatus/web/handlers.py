@@ -357,5 +357,5 @@ def _close_transport(request: web.BaseRequest, socket: web.WebSocketResponse) ->
 def _not_supported(what: str) -> HttpError:
     return HttpError(
         HTTPStatus.NOT_IMPLEMENTED,
-        f"the runtime of this node {what}; docs/runtimes.md lists the optional features",
+        f"the runtime of this node {what}; docs/reference/runtime-port.md lists what is optional",
     )

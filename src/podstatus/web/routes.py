@@ -1,4 +1,4 @@
-"""The routes of the agent's HTTPS port. docs/node-server.md is checked against them.
+"""The routes of the agent's HTTPS port, as in docs/reference/http/kubelet-endpoints.md.
 
 Upstream: InstallAuthNotRequiredHandlers, InstallAuthRequiredHandlers and InstallSystemLogHandler,
 pkg/kubelet/server/server.go v1.36.4.

@@ -1,4 +1,4 @@
-"""docs/settings.md has every setting, by all its names, and no other."""
+"""docs/reference/settings.md has every setting, by all its names, and no other."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from podstatus.agent.settings.model import SETTINGS
 from podstatus.agent.settings.schema.setting import Setting
 
-PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "settings.md").read_text()
 ROWS = [
     [cell.strip() for cell in line.split("|")[1:-1]]
     for line in PAGE.splitlines()

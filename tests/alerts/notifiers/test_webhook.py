@@ -25,7 +25,7 @@ from tests.alerts.sample_alerts import START, firing, resolved
 from tests.support.certificates import authority
 from tests.support.webhook_server import web_server
 
-PAGE = Path(__file__).parents[3] / "docs" / "alert-actions.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "alert-notifications.md"
 
 
 @asynccontextmanager

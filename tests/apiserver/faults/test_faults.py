@@ -131,7 +131,7 @@ def test_a_rule_that_makes_no_sense_is_refused_with_what_is_expected(
 
 
 def test_the_rules_on_the_page_about_them_are_rules() -> None:
-    page = Path(__file__).parents[3] / "docs" / "faults.md"
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "inject-faults.md"
     bodies = re.findall(r"-d '(.*)'$", page.read_text(), re.MULTILINE)
     assert len(bodies) > 5
     for body in bodies:

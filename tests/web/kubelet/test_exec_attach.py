@@ -356,7 +356,7 @@ def test_a_runtime_without_processes_says_so(tmp_path: Path) -> None:
 
     answers = play(tmp_path, act)
     assert [code for code, _ in answers] == [501, 501, 501]
-    assert "cannot run commands in containers; docs/runtimes.md" in answers[0][1]
+    assert "cannot run commands in containers; docs/reference/runtime-port.md" in answers[0][1]
 
 
 def test_what_kubectl_sends_by_way_of_an_api_server(tmp_path: Path) -> None:

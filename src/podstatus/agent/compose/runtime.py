@@ -212,7 +212,7 @@ def _load_runtime_class(name: str, folder: Path) -> Runtime:
     names = [n for n in vars(Runtime) if not n.startswith("_")]
     if missing := [n for n in names if not hasattr(runtime, n)]:
         raise _runtime_error(
-            name, f"it does not implement {', '.join(missing)}; see docs/runtimes.md"
+            name, f"it does not implement {', '.join(missing)}; see docs/reference/runtime-port.md"
         )
     return runtime
 

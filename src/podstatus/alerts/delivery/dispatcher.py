@@ -133,5 +133,5 @@ class _UnknownNotifier:
 
     async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
         raise ActionError(
-            f"action kind {action.kind!r} is not available here; see docs/alert-rules.md"
+            f"action kind {action.kind!r} is not available here; see docs/reference/alerting.md"
         )

@@ -1,6 +1,6 @@
 """The client of the agent's query API (`/v1`): pods, nodes, history, events, watch.
 
-The API is described in docs/query-api.md.
+The API is described in docs/reference/http/v1.md.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """The facts that a container runtime reports about a pod, in the terms of CRI.
 
 The runtime adapter creates these values. Only `name` and `state` of a container are required; all
-other fields have a neutral default (docs/facts.md lists them):
+other fields have a neutral default (docs/reference/runtime-facts.md lists them):
 
     PodFacts(
         ips=("10.1.2.3",),

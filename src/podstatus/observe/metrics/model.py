@@ -22,7 +22,7 @@ class MetricKind(Enum):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric. docs/metrics.md lists all of them and is checked against this."""
+    """A metric. docs/reference/metrics.md lists all of them and is checked against this."""
 
     name: str
     kind: MetricKind

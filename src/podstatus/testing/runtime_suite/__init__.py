@@ -10,7 +10,7 @@
 
 pytest collects the tests. Each has its own runtime and event loop; use `setup_method` for shared
 state, such as a fresh directory. A runtime declares missing capabilities with `persists_records`
-and `reports_changes`. docs/runtimes.md has a complete example.
+and `reports_changes`. docs/reference/runtime-port.md has a complete example.
 
 Only checks of the runtime port belong here. Tests: tests/runtime/test_broken_runtimes.py.
 """

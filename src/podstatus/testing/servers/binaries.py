@@ -1,7 +1,8 @@
 """Locates the binaries of a real Kubernetes API server.
 
 In this order: `$KUBEBUILDER_ASSETS` (a directory with both, as in controller-runtime's envtest),
-the directory that `make real-parts` of this project fills, and PATH. See docs/real-servers.md.
+the directory that `make real-parts` of this project fills, and PATH. See
+docs/how-to/test-against-kube-apiserver.md.
 """
 
 import os
@@ -51,7 +52,8 @@ def find_binaries(environment: Mapping[str, str] = os.environ) -> ServerBinaries
     if binaries is None:
         raise MissingBinariesError(
             f"no {KUBE_APISERVER} and {ETCD} in {cache} or on PATH; run `make real-parts`, or set "
-            f"{ASSETS_VARIABLE} to a directory that holds both (docs/real-servers.md)"
+            f"{ASSETS_VARIABLE} to a directory that holds both; see "
+            "docs/how-to/test-against-kube-apiserver.md"
         )
     return binaries
 

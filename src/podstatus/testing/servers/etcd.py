@@ -104,7 +104,9 @@ def start_program(command: Sequence[str | Path], log: Path) -> GuardedProcess:
     try:
         return GuardedProcess(command, log)
     except OSError as error:
-        raise StartError(f"{error}; see docs/real-servers.md for how to get it") from error
+        raise StartError(
+            f"{error}; see docs/how-to/test-against-kube-apiserver.md for how to get it"
+        ) from error
 
 
 def wait_until_ready(

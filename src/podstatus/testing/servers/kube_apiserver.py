@@ -5,11 +5,11 @@
         server.node_access("node-a").request("GET", "/api/v1/nodes/node-a")
 
 It starts in a few seconds, so share one among tests, with a namespace for each of them. The
-binaries are located by `podstatus.testing.servers.binaries` (see docs/real-servers.md). Users are
-bearer tokens: an admin, and `system:node:<name>` for the given nodes, under the Node authorizer and
-NodeRestriction. No other component of a cluster runs: pods are not scheduled, namespaces stay
-Terminating, and the ServiceAccount plugin is off, since it would reject every pod. Needs
-`podstatus[agent]`.
+binaries are located by `podstatus.testing.servers.binaries`; see
+docs/how-to/test-against-kube-apiserver.md. Users are bearer tokens: an admin, and
+`system:node:<name>` for the given nodes, under the Node authorizer and NodeRestriction. No other
+component of a cluster runs: pods are not scheduled, namespaces stay Terminating, and the
+ServiceAccount plugin is off, since it would reject every pod. Needs `podstatus[agent]`.
 """
 
 import http.client

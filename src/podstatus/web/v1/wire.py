@@ -2,7 +2,7 @@
 
 Keys are camelCase. Times are RFC 3339; those of transitions and alerts have milliseconds. What a
 response embeds of `observe` and `alerts` (pods, nodes, freshness, rules) has its wire form there.
-docs/query-api.md describes every field.
+docs/reference/http/v1.md describes every field.
 """
 
 from collections.abc import Mapping

@@ -24,7 +24,7 @@ from tests.support.processes.process_node import PYTHON
 pytestmark = pytest.mark.slow
 
 NODE = "node-u"
-PAGE = Path(__file__).parents[4] / "docs/probes.md"
+PAGE = Path(__file__).parents[4] / "docs/reference/pod-lifecycle/probes.md"
 HTTP_SERVER = """
 import http.server, os, sys
 class Handler(http.server.BaseHTTPRequestHandler):

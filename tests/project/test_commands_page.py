@@ -9,7 +9,6 @@ import typer
 
 from podstatus.agent.settings.model import SETTINGS
 from podstatus.cli.register_commands import LazyCommand, app
-from podstatus.observe.summary.health import HealthState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "cli.md").read_text()
 
@@ -74,8 +73,3 @@ def test_a_section_tells_the_exit_codes(name: str) -> None:
 def test_the_list_of_commands_has_the_first_line_of_their_help(name: str) -> None:
     listed = LISTED.commands[name]
     assert listed.help == listed.load().help.splitlines()[0]
-
-
-def test_the_page_has_every_word_for_health() -> None:
-    table = PAGE.partition("| health | |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| (\w+) \|", table, re.MULTILINE) == [word.value for word in HealthState]

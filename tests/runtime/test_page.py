@@ -1,4 +1,4 @@
-"""docs/reference/runtime-port.md is complete, and its scripts and manifests are valid."""
+"""The pages about the runtime port and its simulation are complete, and their scripts are valid."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,8 @@ from podstatus.runtime.simulated.model.script import (
 )
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference" / "runtime-port.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "simulated-runtime.md").read_text()
+PORT = (ROOT / "docs" / "reference" / "runtime-port.md").read_text()
 SCRIPTS = re.findall(r"^\| [^`|]+ \| `([^`]*=[^`]*)` \|$", PAGE, re.MULTILINE)
 
 
@@ -45,11 +46,14 @@ def test_the_scripts_on_the_page_can_be_read() -> None:
         assert parse_script(script) != (Script(),)
 
 
-def test_the_page_names_the_annotations_and_every_method_of_the_port() -> None:
+def test_the_page_names_the_annotations() -> None:
     assert f"`{POD_ANNOTATION}`" in PAGE
     assert f"`{CONTAINER_PREFIX}<container>`" in PAGE
+
+
+def test_the_page_about_the_port_names_every_method() -> None:
     methods = [name for name in vars(Runtime) if not name.startswith("_")]
-    assert [name for name in methods if f"`{name}" not in PAGE] == []
+    assert [name for name in methods if f"`{name}" not in PORT] == []
 
 
 MANIFESTS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -5,8 +5,8 @@
     data: {"uid":"…","namespace":"default","name":"web-0",…}
 
 Events are `pod`, `deleted`, `synced`, `reset` and `closing`, and with `transitions=1` `transition`
-and `gap`. The data is JSON in one line. docs/reference/http/watch.md says what a client does with
-each event.
+and `gap`. The data is JSON in one line. docs/reference/http/v1.md says what a client does with each
+event.
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@
 
 Pairs are separated by commas, attempts by semicolons; the last attempt repeats. By default a
 container starts at once, runs until it is stopped, and then exits at once with code 0.
-docs/reference/runtime-port.md documents every key with examples.
+docs/reference/simulated-runtime.md documents every key with examples.
 """
 
 import re

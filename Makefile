@@ -6,7 +6,7 @@ READY := $(VENV)/ready
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -52,11 +52,17 @@ test-real: $(READY) ## run slow tests, and the API server tests of make test aga
 real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd
 	@$(BIN)/python tools/build_real_parts.py
 
-lint: $(READY) ## style, types, import contracts
+lint: $(READY) docs-check ## style, types, import contracts, generated docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY) ## write the tables of the reference pages: settings, commands, metrics, events, alerts
+	@$(BIN)/python tools/generate_docs.py
+
+docs-check: $(READY) ## fail if a table of the reference pages differs from the code
+	@$(BIN)/python tools/generate_docs.py --check
 
 bench-core: $(READY) ## what the core costs, next to one decode of the same pod
 	@$(BIN)/python bench/statuses.py

@@ -58,10 +58,10 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
     assert broken_links(page) == ["#no", "no.md"]
 
 
-def test_pages_that_code_refers_to_exist() -> None:
+def test_pages_that_code_and_pages_name_exist() -> None:
     named = {
         (str(path.relative_to(ROOT)), name)
-        for path in CODE
+        for path in [*CODE, *PAGES]
         for name in re.findall(r"\bdocs/[\w/-]+\.md", path.read_text())
     }
     assert len(named) > 30

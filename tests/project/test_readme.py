@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FACTS = (ROOT / "docs" / "reference" / "runtime-facts.md").read_text()
 CLIENT = (ROOT / "docs" / "how-to" / "talk-to-an-api-server.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README + FACTS, re.DOTALL)
+EVENTS = (ROOT / "docs" / "reference" / "events.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README + FACTS + EVENTS, re.DOTALL)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))

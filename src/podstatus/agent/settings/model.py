@@ -1,6 +1,6 @@
 """The settings of `podstatus run`: the declaration of each, and the effective values.
 
-A test compares docs/reference/settings.md with it.
+`make docs` writes the tables of docs/reference/settings.md from it.
 """
 
 # ruff: noqa: RUF009 - `setting` returns a dataclass field

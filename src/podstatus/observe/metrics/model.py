@@ -22,7 +22,7 @@ class MetricKind(Enum):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric. docs/reference/metrics.md lists all of them and is checked against this."""
+    """A metric. `make docs` writes docs/reference/metrics.md from it."""
 
     name: str
     kind: MetricKind

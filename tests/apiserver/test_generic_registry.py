@@ -11,8 +11,9 @@ from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest
 from podstatus.apiserver.storage.store import Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
-from podstatus.apiserver.strategies.base import DeleteOptions, Document
+from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES, selectable_fields
+from podstatus.kube.objects.cluster import DeleteOptions, Preconditions
 from podstatus.testing.clock import FakeClock
 from tests.apiserver.targets import NAMESPACES, PODS, pod, target
 
@@ -100,7 +101,7 @@ def test_a_dry_run_writes_nothing(rig: Rig) -> None:
     assert rig.changes == []
     rig.registry.create(PODS, pod())
     rig.registry.patch(POD_A, labelled("x"), dry_run=True)
-    rig.registry.delete(POD_A, DeleteOptions(dry_run=True))
+    rig.registry.delete(POD_A, DeleteOptions(dry_run=("All",)))
     assert rig.change_types() == ["ADDED"]
 
 
@@ -175,16 +176,16 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("preconditions", "message"),
     [
-        (DeleteOptions(uid="other"), "the UID in the precondition"),
-        (DeleteOptions(resource_version="1"), "the ResourceVersion in the precondition"),
+        (Preconditions(uid="other"), "the UID in the precondition"),
+        (Preconditions(resource_version="1"), "the ResourceVersion in the precondition"),
     ],
 )
-def test_a_delete_has_preconditions(rig: Rig, options: DeleteOptions, message: str) -> None:
+def test_a_delete_has_preconditions(rig: Rig, preconditions: Preconditions, message: str) -> None:
     rig.registry.create(PODS, pod())
     with pytest.raises(StatusError, match=message):
-        rig.registry.delete(POD_A, options)
+        rig.registry.delete(POD_A, DeleteOptions(preconditions=preconditions))
     assert rig.change_types() == ["ADDED"]
 
 

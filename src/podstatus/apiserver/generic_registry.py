@@ -14,7 +14,6 @@ from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.resources import NAMESPACES, NODES, PODS, ResourceInfo
 from podstatus.apiserver.storage.store import StorageKey, Store, StoredObject, with_resource_version
 from podstatus.apiserver.strategies.base import (
-    DeleteOptions,
     Document,
     MalformedObjectError,
     Strategy,
@@ -22,6 +21,7 @@ from podstatus.apiserver.strategies.base import (
 from podstatus.apiserver.strategies.managed_fields import update_managed_fields
 from podstatus.apiserver.strategies.pod.admission import resize_error
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.cluster import DeleteOptions, Preconditions
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import (
     FieldError,
@@ -167,7 +167,8 @@ class Registry:
         stored = self.get(target)
         document = stored.document()
         metadata = document["metadata"]
-        _check_delete_preconditions(resource, metadata, options)
+        _check_preconditions(resource, metadata, options.preconditions or Preconditions())
+        dry_run = "All" in (options.dry_run or ())
         strategy = self._strategy(resource)
         is_held = bool(metadata.get("finalizers")) or resource is NAMESPACES
         if metadata.get("deletionTimestamp") is None:
@@ -177,18 +178,18 @@ class Registry:
         elif metadata.get("deletionGracePeriodSeconds") or is_held:
             return document, False
         else:
-            return self._remove(resource, stored.key, document, dry_run=options.dry_run), True
+            return self._remove(resource, stored.key, document, dry_run=dry_run), True
         marked = document | {"metadata": self._deletion_metadata(metadata, grace)}
         if resource is NAMESPACES:
             _check_deletable(metadata["name"])
             marked |= {"status": (document.get("status") or {}) | {"phase": "Terminating"}}
         if grace > 0 or is_held:
-            return self._put(resource, stored.key, marked, dry_run=options.dry_run), False
+            return self._put(resource, stored.key, marked, dry_run=dry_run), False
         return self._remove(
             resource,
             stored.key,
             marked,
-            dry_run=options.dry_run,
+            dry_run=dry_run,
             # A watch of pods gets the deletionTimestamp first, even if the pod is removed at once.
             marked_first=resource is PODS,
         ), True
@@ -368,21 +369,17 @@ def _can_be_removed(metadata: Document) -> bool:
     )
 
 
-def _check_delete_preconditions(
-    resource: ResourceInfo, metadata: Document, options: DeleteOptions
+def _check_preconditions(
+    resource: ResourceInfo, metadata: Document, expected: Preconditions
 ) -> None:
-    for what, expected, actual, cause in (
-        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
-        (
-            "ResourceVersion",
-            options.resource_version,
-            metadata["resourceVersion"],
-            "modified",
-        ),
+    version = expected.resource_version
+    for what, required, actual, cause in (
+        ("UID", expected.uid, metadata["uid"], "deleted and then recreated"),
+        ("ResourceVersion", version, metadata["resourceVersion"], "modified"),
     ):
-        if expected is not None and expected != actual:
+        if required is not None and required != actual:
             why = (
-                f"the {what} in the precondition ({expected}) does not match the {what} in record "
+                f"the {what} in the precondition ({required}) does not match the {what} in record "
                 f"({actual}). The object might have been {cause}"
             )
             raise errors.conflict(resource.kind, metadata["name"], why, group=resource.group)

@@ -12,8 +12,9 @@ from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleControll
 from podstatus.apiserver.controllers.scheduler import Scheduler
 from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
-from podstatus.apiserver.strategies.base import DeleteOptions, Document
+from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.kube.objects.cluster import DeleteOptions
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.apiserver.controllers.documents import node
 from tests.apiserver.targets import NAMESPACES, PODS, pod, target

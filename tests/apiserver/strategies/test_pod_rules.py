@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.strategies.base import DeleteOptions, Document, MalformedObjectError
+from podstatus.apiserver.strategies.base import Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.kube.objects.cluster import DeleteOptions
 
 PODS = STRATEGIES["pods"]
 

@@ -32,7 +32,7 @@ class IntegerField(msgspec.Struct, frozen=True):
 
 
 def integer_fields(schema: Schema) -> Iterator[IntegerField]:
-    """All of them, in the order of the tables."""
+    """All of them, in the order of the types."""
     return _below(schema.type, (), "", ())
 
 

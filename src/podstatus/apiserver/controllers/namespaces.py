@@ -11,7 +11,7 @@ from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.resources import NAMESPACES, RESOURCES
 from podstatus.apiserver.storage.store import StorageKey
-from podstatus.apiserver.strategies.base import DeleteOptions
+from podstatus.kube.objects.cluster import DeleteOptions
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """Documents about the server itself: discovery, OpenAPI, version, health paths.
 
-Pure: computed from `apiserver.resources` and the schema tables. Objects are never served from here.
+Pure: computed from `apiserver.resources` and the patch schemas. Objects are never served from here.
 Tests: tests/apiserver/discovery.
 """

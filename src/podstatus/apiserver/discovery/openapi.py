@@ -1,10 +1,9 @@
 """OpenAPI documents, which `kubectl create`, `apply` and `explain` read.
 
 kubectl reads version 3: that PATCH takes `fieldValidation`, so that validation is left to the
-server, and the schemas, from which `apply` computes its patches (fields, merge keys). The schemas
-come from the tables that patches are applied with; these have no descriptions and no required
-fields. Version 2 is served as JSON for other clients; kubectl accepts it only as protobuf, but
-never needs it.
+server, and the schemas, from which `apply` computes its patches (fields, merge keys). They are the
+schemas that patches are applied with, which have no descriptions and no required fields. Version 2
+is served as JSON for other clients; kubectl accepts it only as protobuf, but never needs it.
 
 Upstream: kubernetes v1.36.4, api/openapi-spec; kubectl v0.36.4, pkg/cmd/apply/patcher.go.
 """

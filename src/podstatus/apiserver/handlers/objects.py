@@ -1,7 +1,5 @@
 """Dispatch of object requests: list, get, watch, create, update, patch, delete, subresources."""
 
-from typing import Any
-
 import msgspec
 
 from podstatus.apiserver.generic_registry import Registry
@@ -33,10 +31,12 @@ from podstatus.apiserver.request.patch import apply_patch_body, check_patch_type
 from podstatus.apiserver.resources import PODS
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.storage.watch_cache import ResourceVersionTooOldError, WatchCache
-from podstatus.apiserver.strategies.base import DeleteOptions, Document
+from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.managed_fields import manager_name
 from podstatus.apiserver.strategies.pod.binding import bind_pod, check_binding_name
 from podstatus.base.clock import Clock
+from podstatus.kube.encoding.codec import from_document
+from podstatus.kube.objects.cluster import DeleteOptions
 from podstatus.kube.patch.schema import BINDING, DELETE_OPTIONS
 from podstatus.kube.scalars.time import Time
 
@@ -242,16 +242,17 @@ def _field_manager(request: HttpRequest) -> str:
 
 
 def _delete_options(request: HttpRequest) -> DeleteOptions:
-    body: dict[str, Any] = request.document("options") if request.body else {}
-    if request.body and not request.is_protobuf:
-        check_types(request.body, DELETE_OPTIONS)
-    grace = body.get("gracePeriodSeconds", request.number("gracePeriodSeconds"))
-    preconditions, dry_run = body.get("preconditions") or {}, body.get("dryRun") or []
-    return DeleteOptions(
-        grace_period_seconds=grace,
-        uid=preconditions.get("uid"),
-        resource_version=preconditions.get("resourceVersion"),
-        dry_run="All" in dry_run or _is_dry_run(request),
+    options = DeleteOptions()
+    if request.body:
+        body = request.document("options")
+        if not request.is_protobuf:
+            check_types(request.body, DELETE_OPTIONS)
+        options = from_document(body, DeleteOptions)
+    grace, sent = request.number("gracePeriodSeconds"), options.grace_period_seconds
+    return msgspec.structs.replace(
+        options,
+        grace_period_seconds=grace if sent is None else sent,
+        dry_run=("All",) if _is_dry_run(request) else options.dry_run,
     )
 
 

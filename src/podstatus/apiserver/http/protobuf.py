@@ -15,6 +15,7 @@ import msgspec
 
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.patch.schema import table_rows
 from podstatus.kube.scalars.time import MicroTime, Time
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -193,9 +194,7 @@ def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
 
 @cache
 def _message_fields(type_name: str) -> dict[int, _Field]:
-    lines = _MESSAGES.replace("\n  ", " ").strip().splitlines()
-    rows = dict(line.split(": ", 1) for line in lines)
-    return dict(map(_parse_field, rows[type_name].split()))
+    return dict(map(_parse_field, table_rows(_MESSAGES)[type_name].split()))
 
 
 def _parse_field(text: str) -> tuple[int, _Field]:

@@ -9,27 +9,15 @@ Upstream: apiserver v0.36.4, pkg/registry/rest/update.go.
 
 from typing import Any
 
-import msgspec
-
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.objects.cluster import DeleteOptions
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.validation.field_errors import FieldError
 from podstatus.kube.validation.meta import validate_meta, validate_meta_update
 from podstatus.kube.validation.names import NameRule, dns_subdomain
 
 Document = dict[str, Any]
-
-
-class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a DELETE request (metav1.DeleteOptions)."""
-
-    grace_period_seconds: int | None = None
-    uid: str | None = None
-    """Precondition: delete only the object with this UID."""
-    resource_version: str | None = None
-    """Precondition: delete only at this resource version."""
-    dry_run: bool = False
 
 
 class MalformedObjectError(ValueError):

@@ -7,13 +7,18 @@ like an empty value, but does not always treat it as one.
 
 import types
 import typing
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import msgspec
 
 from podstatus.kube.scalars.quantity import Quantity
 
 V = TypeVar("V")
+
+Int64: TypeAlias = Annotated[int, "int64"]
+"""An int64 in Go; a plain `int` is an int32."""
+Base64: TypeAlias = Annotated[str, "bytes"]
+"""A byte slice in Go, which JSON has in base64."""
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -45,6 +50,7 @@ def zero_quantity() -> Quantity:
 def strip_none(declared: Any) -> tuple[Any, bool]:
     """Return the declared type without None, and whether None was part of it."""
     arguments = typing.get_args(declared)
-    if typing.get_origin(declared) is types.UnionType and types.NoneType in arguments:
+    is_union = typing.get_origin(declared) in (typing.Union, types.UnionType)
+    if is_union and types.NoneType in arguments:
         return next(argument for argument in arguments if argument is not types.NoneType), True
     return declared, False

@@ -3,8 +3,9 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.cluster import KubeObject
+from podstatus.kube.objects.meta import LabelSelectorRequirement
 from podstatus.kube.scalars.time import Time
 
 
@@ -35,6 +36,22 @@ class TokenReview(KubeObject, frozen=True, kw_only=True):
     status: TokenReviewStatus = field(default_factory=TokenReviewStatus)
 
 
+class FieldSelectorRequirement(Wire, frozen=True, kw_only=True):
+    key: str = field(default_factory=str)
+    operator: str = field(default_factory=str)
+    values: tuple[str, ...] | None = None
+
+
+class FieldSelectorAttributes(Wire, frozen=True, kw_only=True):
+    raw_selector: str = ""
+    requirements: tuple[FieldSelectorRequirement, ...] | None = None
+
+
+class LabelSelectorAttributes(Wire, frozen=True, kw_only=True):
+    raw_selector: str = ""
+    requirements: tuple[LabelSelectorRequirement, ...] | None = None
+
+
 class ResourceAttributes(Wire, frozen=True, kw_only=True):
     namespace: str = ""
     verb: str = ""
@@ -43,10 +60,18 @@ class ResourceAttributes(Wire, frozen=True, kw_only=True):
     resource: str = ""
     subresource: str = ""
     name: str = ""
+    field_selector: FieldSelectorAttributes | None = None
+    label_selector: LabelSelectorAttributes | None = None
+
+
+class NonResourceAttributes(Wire, frozen=True, kw_only=True):
+    path: str = ""
+    verb: str = ""
 
 
 class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
     resource_attributes: ResourceAttributes | None = None
+    non_resource_attributes: NonResourceAttributes | None = None
     user: str = ""
     groups: tuple[str, ...] | None = None
     extra: dict[str, tuple[str, ...]] | None = None
@@ -76,7 +101,7 @@ class BoundObjectReference(Wire, frozen=True, kw_only=True):
 
 class TokenRequestSpec(Wire, frozen=True, kw_only=True):
     audiences: tuple[str, ...] | None = field(default_factory=nil)
-    expiration_seconds: int | None = field(default_factory=nil)
+    expiration_seconds: Int64 | None = field(default_factory=nil)
     bound_object_ref: BoundObjectReference | None = field(default_factory=nil)
 
 

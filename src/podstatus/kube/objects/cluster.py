@@ -1,8 +1,9 @@
-"""Namespace, ConfigMap, Secret, ServiceAccount, and Lease (coordination.k8s.io/v1)."""
+"""Namespace, ConfigMap, Secret, ServiceAccount, Lease (coordination.k8s.io/v1), and the bodies of
+requests: Binding, DeleteOptions."""
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.encoding.wire_struct import Base64, Int64, Wire
 from podstatus.kube.objects.meta import LocalObjectReference, ObjectMeta, ObjectReference
 from podstatus.kube.scalars.time import MicroTime, Time
 
@@ -40,12 +41,12 @@ class Namespace(KubeObject, frozen=True, kw_only=True):
 class ConfigMap(KubeObject, frozen=True, kw_only=True):
     immutable: bool | None = None
     data: dict[str, str] | None = None
-    binary_data: dict[str, str] | None = None
+    binary_data: dict[str, Base64] | None = None
 
 
 class Secret(KubeObject, frozen=True, kw_only=True):
     immutable: bool | None = None
-    data: dict[str, str] | None = None
+    data: dict[str, Base64] | None = None
     string_data: dict[str, str] | None = None
     type: str = ""
 
@@ -68,3 +69,23 @@ class LeaseSpec(Wire, frozen=True, kw_only=True):
 
 class Lease(KubeObject, frozen=True, kw_only=True):
     spec: LeaseSpec = field(default_factory=LeaseSpec)
+
+
+class Binding(KubeObject, frozen=True, kw_only=True):
+    target: ObjectReference = field(default_factory=ObjectReference)
+
+
+class Preconditions(Wire, frozen=True, kw_only=True):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class DeleteOptions(Wire, frozen=True, kw_only=True):
+    kind: str = ""
+    api_version: str = ""
+    grace_period_seconds: Int64 | None = None
+    preconditions: Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: tuple[str, ...] | None = None
+    ignore_store_read_error_with_cluster_breaking_potential: bool | None = None

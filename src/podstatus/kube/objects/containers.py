@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.meta import ObjectFieldSelector, ResourceFieldSelector
 from podstatus.kube.scalars.quantity import Quantity
 
@@ -147,11 +147,11 @@ class Probe(Wire, frozen=True, kw_only=True):
     period_seconds: int = 0
     success_threshold: int = 0
     failure_threshold: int = 0
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class SleepAction(Wire, frozen=True, kw_only=True):
-    seconds: int = field(default_factory=int)
+    seconds: Int64 = field(default_factory=int)
 
 
 class LifecycleHandler(Wire, frozen=True, kw_only=True):
@@ -201,8 +201,8 @@ class SecurityContext(Wire, frozen=True, kw_only=True):
     privileged: bool | None = None
     se_linux_options: SELinuxOptions | None = None
     windows_options: WindowsSecurityContextOptions | None = None
-    run_as_user: int | None = None
-    run_as_group: int | None = None
+    run_as_user: Int64 | None = None
+    run_as_group: Int64 | None = None
     run_as_non_root: bool | None = None
     read_only_root_filesystem: bool | None = None
     allow_privilege_escalation: bool | None = None

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil, zero_quantity
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil, zero_quantity
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 
@@ -35,10 +35,10 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
     self_link: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: Time = Time()
     deletion_timestamp: Time | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
@@ -60,7 +60,7 @@ class NodeDaemonEndpoints(Wire, frozen=True, kw_only=True):
 
 
 class NodeSwapStatus(Wire, frozen=True, kw_only=True):
-    capacity: int | None = None
+    capacity: Int64 | None = None
 
 
 class NodeSystemInfo(Wire, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class NodeSystemInfo(Wire, frozen=True, kw_only=True):
 
 class ContainerImage(Wire, frozen=True, kw_only=True):
     names: tuple[str, ...] | None = field(default_factory=nil)
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class AttachedVolume(Wire, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.containers import (
     AppArmorProfile,
     Container,
@@ -25,12 +25,12 @@ class Sysctl(Wire, frozen=True, kw_only=True):
 class PodSecurityContext(Wire, frozen=True, kw_only=True):
     se_linux_options: SELinuxOptions | None = None
     windows_options: WindowsSecurityContextOptions | None = None
-    run_as_user: int | None = None
-    run_as_group: int | None = None
+    run_as_user: Int64 | None = None
+    run_as_group: Int64 | None = None
     run_as_non_root: bool | None = None
-    supplemental_groups: tuple[int, ...] | None = None
+    supplemental_groups: tuple[Int64, ...] | None = None
     supplemental_groups_policy: str | None = None
-    fs_group: int | None = None
+    fs_group: Int64 | None = None
     sysctls: tuple[Sysctl, ...] | None = None
     fs_group_change_policy: str | None = None
     seccomp_profile: SeccompProfile | None = None
@@ -104,7 +104,7 @@ class Toleration(Wire, frozen=True, kw_only=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class HostAlias(Wire, frozen=True, kw_only=True):
@@ -162,8 +162,8 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     containers: tuple[Container, ...] | None = field(default_factory=nil)
     ephemeral_containers: tuple[EphemeralContainer, ...] | None = None
     restart_policy: str = ""
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     dns_policy: str = ""
     node_selector: dict[str, str] | None = None
     service_account_name: str = ""

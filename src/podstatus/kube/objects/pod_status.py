@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
@@ -10,7 +10,7 @@ from podstatus.kube.scalars.time import Time
 
 class PodCondition(Wire, frozen=True, kw_only=True):
     type: str = field(default_factory=str)
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     status: str = field(default_factory=str)
     last_probe_time: Time = field(default_factory=Time)
     last_transition_time: Time = field(default_factory=Time)
@@ -68,9 +68,9 @@ class VolumeMountStatus(Wire, frozen=True, kw_only=True):
 
 
 class LinuxContainerUser(Wire, frozen=True, kw_only=True):
-    uid: int = field(default_factory=int)
-    gid: int = field(default_factory=int)
-    supplemental_groups: tuple[int, ...] | None = None
+    uid: Int64 = field(default_factory=int)
+    gid: Int64 = field(default_factory=int)
+    supplemental_groups: tuple[Int64, ...] | None = None
 
 
 class ContainerUser(Wire, frozen=True, kw_only=True):
@@ -131,7 +131,7 @@ class NodeAllocatableResourceClaimStatus(Wire, frozen=True, kw_only=True):
 
 
 class PodStatus(Wire, frozen=True, kw_only=True):
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
     message: str = ""

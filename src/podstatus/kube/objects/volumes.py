@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire_struct import Wire, nil
+from podstatus.kube.encoding.wire_struct import Int64, Wire, nil
 from podstatus.kube.objects.containers import VolumeResourceRequirements
 from podstatus.kube.objects.meta import (
     LabelSelector,
@@ -211,7 +211,7 @@ class ConfigMapProjection(Wire, frozen=True, kw_only=True):
 
 class ServiceAccountTokenProjection(Wire, frozen=True, kw_only=True):
     audience: str = ""
-    expiration_seconds: int | None = None
+    expiration_seconds: Int64 | None = None
     path: str = field(default_factory=str)
 
 

@@ -1,12 +1,14 @@
 """The Go type names of fields, as in the error messages of Go's JSON decoder.
 
-Most names follow from `schema_tables`: `str` is `string`, `[Container]` is `[]v1.Container`.
+Most names follow from `patch.schema`: `str` is `string`, `[Container]` is `[]v1.Container`.
 These are the others, of k8s.io/api v0.36.4.
 """
 
 import re
 from functools import cache
 from typing import Final
+
+from podstatus.kube.patch.schema import table_rows
 
 _NAMED: Final = """
 ObjectMeta: uid=types.UID
@@ -72,7 +74,7 @@ UserInfo: extra=map[string]ExtraValue
 SubjectAccessReviewSpec: extra=map[string]ExtraValue
 FieldSelectorRequirement: operator=FieldSelectorOperator
 """
-"""One entry per type, as in `schema_tables`; a name without a package belongs to `v1`."""
+"""One entry per type; a name without a package belongs to `v1`."""
 
 _EMBEDDED: Final = """
 Volume: VolumeSource !name
@@ -100,14 +102,14 @@ _BUILT_IN: Final = {
 
 @cache
 def go_type(struct: str, field: str, of_type: str) -> str:
-    """Return Go's name of a field's type; `of_type` is the type in `schema_tables`."""
-    named = _rows(_NAMED).get(struct, "").split()
+    """Return Go's name of a field's type; `of_type` is the type in `patch.schema`."""
+    named = table_rows(_NAMED).get(struct, "").split()
     name = next((text.partition("=")[2] for text in named if text.startswith(f"{field}=")), "")
     return _with_package(name) if name else plain_go_type(of_type)
 
 
 def plain_go_type(of_type: str) -> str:
-    """Return Go's name of a type of `schema_tables`."""
+    """Return Go's name of a type of `patch.schema`."""
     if of_type.startswith("["):
         return f"[]{plain_go_type(of_type[1:-1])}"
     if of_type.startswith("{"):
@@ -126,7 +128,7 @@ def element_go_type(container: str, of_type: str) -> str:
 @cache
 def go_path(struct: str, field: str) -> tuple[str, ...]:
     """Return the names from a struct to a field, including an embedded struct."""
-    embedded, *fields = _rows(_EMBEDDED).get(struct, "none").split()
+    embedded, *fields = table_rows(_EMBEDDED).get(struct, "none").split()
     has_all_but = any(name.startswith("!") for name in fields)
     inside = f"!{field}" not in fields if has_all_but else field in fields
     return (embedded, field) if inside else (field,)
@@ -135,9 +137,3 @@ def go_path(struct: str, field: str) -> tuple[str, ...]:
 def _with_package(name: str) -> str:
     """Return `[]Capability` with its package; a name that has one is unchanged."""
     return name if "." in name else re.sub(r"(\w+)$", r"v1.\1", name)
-
-
-@cache
-def _rows(table: str) -> dict[str, str]:
-    lines = re.sub(r"\n +", " ", table).strip().splitlines()
-    return dict(line.split(": ", 1) for line in lines)

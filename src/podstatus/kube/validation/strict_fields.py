@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from podstatus.kube.patch.schema import Schema, schema_of
+from podstatus.kube.patch.schema import Schema
 
 _FREE_FORM: Final = frozenset(["FieldsV1", "IntOrString", "Quantity", "Time", "MicroTime"])
 
@@ -59,11 +59,4 @@ def _member_errors(value: dict[str, Any] | JsonMembers, schema: Schema, path: st
 
 def _part(schema: Schema) -> Schema:
     """Return the schema of the elements of a list or map; otherwise a schema without fields."""
-    name = schema.type[1:-1] if schema.type[:1] in ("[", "{") else ""
-    try:
-        return schema_of(name)
-    except KeyError:
-        return _ANYTHING
-
-
-_ANYTHING: Final = Schema(type="", fields={})
+    return Schema(type=schema.type[1:-1] if schema.type[:1] in ("[", "{") else "")

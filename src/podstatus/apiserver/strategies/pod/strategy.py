@@ -8,7 +8,6 @@ from typing import Any
 from msgspec import structs
 
 from podstatus.apiserver.strategies.base import (
-    DeleteOptions,
     Document,
     Strategy,
     prepare_meta_update,
@@ -22,6 +21,7 @@ from podstatus.apiserver.strategies.pod.update import validate_pod_update
 from podstatus.kube.defaults import set_pod_defaults, sync_pod_ip
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.objects.cluster import DeleteOptions
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.qos import compute_pod_qos

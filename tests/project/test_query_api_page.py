@@ -13,20 +13,18 @@ from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions import compare_statuses as status_transitions
 from podstatus.web.v1.endpoints import ENDPOINTS
 from tests.support.web.fake_status_view import a_pod, make_entry
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene, serve
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http" / "v1.md").read_text()
 EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_every_example_is_answered(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
+async def test_every_example_is_answered(tmp_path: Path) -> None:
+    async with serve(tmp_path) as scene:
         scene.view.snapshot_cache.put(a_pod("web", "default"))
         scene.view.entries = [make_entry(id, "web", namespace="default") for id in (1, 2)]
-        return [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
-
-    answers = play(tmp_path, act)
+        answers = [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
     assert len(answers) > 10
     assert [code for code, _ in answers] == [0] * len(answers), answers
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import ssl
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from podstatus.apiserver.http.messages import HttpRequest, Response
 from podstatus.apiserver.listener import Listener
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
 from podstatus.web.kubelet.health import HealthListener
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene
 
 SECRET = b"s3cr3t\x1b]0;title\x07"
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -67,11 +66,8 @@ async def test_health_port(caplog: pytest.LogCaptureFixture) -> None:
     check(caplog)
 
 
-def test_node_port(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def act(scene: Scene) -> None:
-        await send_all(int(scene.url.rpartition(":")[2]), scene.trust())
-
-    play(tmp_path, act)
+async def test_node_port(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    await send_all(int(scene.url.rpartition(":")[2]), scene.trust())
     check(caplog)
 
 

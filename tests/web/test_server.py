@@ -17,7 +17,7 @@ from podstatus.testing.builders import make_pod
 from podstatus.web import server
 from podstatus.web.routes import ROUTES, RouteMatch, match_route
 from podstatus.web.server import NodeServer
-from tests.support.web.node_server import Scene, app_pod, play, until
+from tests.support.web.node_server import Scene, app_pod, serve, until
 
 UPGRADE = {
     "Connection": "Upgrade",
@@ -38,13 +38,13 @@ UPGRADE = {
         ("/healthz/nope", 404, "404 page not found; the checks below /healthz are ping\n"),
     ],
 )
-def test_health_needs_no_credentials(tmp_path: Path, path: str, code: int, text: str) -> None:
-    assert play(tmp_path, lambda scene: scene.get(path, token="")) == (code, text)
+async def test_health_needs_no_credentials(scene: Scene, path: str, code: int, text: str) -> None:
+    assert await scene.get(path, token="") == (code, text)
 
 
 @pytest.mark.parametrize("path", ["/pods", "/pods/"])
-def test_pods_are_a_list_with_their_newest_status(tmp_path: Path, path: str) -> None:
-    code, text = play(tmp_path, lambda scene: scene.get(path, token=""))
+async def test_pods_are_a_list_with_their_newest_status(scene: Scene, path: str) -> None:
+    code, text = await scene.get(path, token="")
     document = json.loads(text)
     assert code == 200
     assert (document["kind"], document["apiVersion"]) == ("PodList", "v1")
@@ -54,22 +54,18 @@ def test_pods_are_a_list_with_their_newest_status(tmp_path: Path, path: str) -> 
     assert pod["status"]["containerStatuses"][0]["containerID"] == "fake://app"
 
 
-def test_running_pods_are_what_the_runtime_has(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[object]:
+async def test_running_pods_are_what_the_runtime_has(tmp_path: Path) -> None:
+    async with serve(tmp_path, make_pod("other", namespace="ns")) as scene:
         running = json.loads((await scene.get("/runningpods/"))[1])
         scene.pods.running = {}
-        return [running, json.loads((await scene.get("/runningpods/"))[1])]
-
-    running, none = play(tmp_path, act, make_pod("other", namespace="ns"))
-    assert isinstance(running, dict)
+        none = json.loads((await scene.get("/runningpods/"))[1])
     (pod,) = running["items"]
     assert pod["metadata"]["namespace"] == "ns"
     assert [it["name"] for it in pod["spec"]["containers"]] == ["app"]
-    assert isinstance(none, dict)
     assert none["items"] is None
 
 
-def test_what_is_not_there_is_404_with_what_is(tmp_path: Path) -> None:
+async def test_what_is_not_there_is_404_with_what_is(scene: Scene, tmp_path: Path) -> None:
     paths = (
         "/",
         "/metrics/nope",
@@ -88,15 +84,11 @@ def test_what_is_not_there_is_404_with_what_is(tmp_path: Path) -> None:
         "//pods",
         "/PODS",
     )
-
-    async def act(scene: Scene) -> None:
-        (tmp_path / "logs" / ".hidden").write_text("secret")
-        for path in paths:
-            code, text = await _raw_get(scene, path)
-            assert code == 404, path
-            assert "404 page not found" in text, path
-
-    play(tmp_path, act)
+    (tmp_path / "logs" / ".hidden").write_text("secret")
+    for path in paths:
+        code, text = await _raw_get(scene, path)
+        assert code == 404, path
+        assert "404 page not found" in text, path
 
 
 async def _raw_get(scene: Scene, path: str) -> tuple[int, str]:
@@ -110,8 +102,8 @@ async def _raw_get(scene: Scene, path: str) -> tuple[int, str]:
     return int(answer.split()[1]), answer.partition("\r\n\r\n")[2]
 
 
-def test_all_routes_are_named_in_the_404(tmp_path: Path) -> None:
-    _, text = play(tmp_path, lambda scene: scene.get("/nope"))
+async def test_all_routes_are_named_in_the_404(scene: Scene) -> None:
+    _, text = await scene.get("/nope")
     assert all(f"  {route.pattern}\n" in text for route in ROUTES)
 
 
@@ -143,112 +135,95 @@ def test_a_path_has_one_route_or_none(raw: str, pattern: str | None) -> None:
         ("PUT", "/drain", "GET, POST, DELETE"),
     ],
 )
-def test_other_methods_are_rejected(tmp_path: Path, method: str, path: str, allowed: str) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        async with scene.client() as session, session.request(method, path) as answer:
-            return answer.status, answer.headers["Allow"]
+async def test_other_methods_are_rejected(
+    scene: Scene, method: str, path: str, allowed: str
+) -> None:
+    async with scene.client() as session, session.request(method, path) as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, allowed)
 
-    assert play(tmp_path, act) == (405, allowed)
 
-
-def test_old_tls_is_rejected(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        context = scene.trust()
+async def test_old_tls_is_rejected(scene: Scene) -> None:
+    context = scene.trust()
+    with pytest.warns(DeprecationWarning, match="TLSv1"):
         context.minimum_version = ssl.TLSVersion.TLSv1
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         context.maximum_version = ssl.TLSVersion.TLSv1_1
-        context.set_ciphers("ALL:@SECLEVEL=0")
-        connector = aiohttp.TCPConnector(ssl=context)
-        async with aiohttp.ClientSession(connector=connector) as session:
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    connector = aiohttp.TCPConnector(ssl=context)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        with pytest.raises(aiohttp.ClientConnectorError):
             await session.get(f"{scene.url}/healthz")
 
-    with (
-        pytest.warns(DeprecationWarning, match="TLSv1"),
-        pytest.raises(aiohttp.ClientConnectorError),
-    ):
-        play(tmp_path, act)
+
+async def test_a_taken_port_is_an_error_and_can_be_tried_again(scene: Scene) -> None:
+    port = int(scene.url.rpartition(":")[2])
+    second = NodeServer(
+        scene.answers,
+        scene.server._authorizer,
+        ssl_context=scene.server._ssl_context,
+        host="127.0.0.1",
+        port=port,
+    )
+    with pytest.raises(OSError, match="address already in use"):
+        await second.start()
+    await scene.server.stop()
+    assert await second.start() == port
+    await second.stop()
 
 
-def test_a_taken_port_is_an_error_and_can_be_tried_again(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        port = int(scene.url.rpartition(":")[2])
-        second = NodeServer(
-            scene.answers,
-            scene.server._authorizer,
-            ssl_context=scene.server._ssl_context,
-            host="127.0.0.1",
-            port=port,
-        )
-        with pytest.raises(OSError, match="address already in use"):
-            await second.start()
-        await scene.server.stop()
-        assert await second.start() == port
-        await second.stop()
-
-    play(tmp_path, act)
-
-
-def test_an_internal_error_hides_its_details(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_an_internal_error_hides_its_details(
+    scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.pods.pods = None  # type: ignore[assignment, method-assign]
-        return await scene.get("/pods")
-
-    assert play(tmp_path, act) == (500, "Internal error occurred; see the agent's log\n")
+    scene.pods.pods = None  # type: ignore[assignment, method-assign]
+    assert await scene.get("/pods") == (500, "Internal error occurred; see the agent's log\n")
     assert "request failed: method=GET path=/pods" in caplog.text
 
 
 @pytest.mark.parametrize("path", ["/v1/watch", "/exec/ns/p/app?command=both&output=1"])
-def test_a_client_that_goes_before_it_is_answered_is_no_fault(
-    path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+async def test_a_client_that_goes_before_it_is_answered_is_no_fault(
+    path: str, scene: Scene, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def act(scene: Scene) -> None:
-        answer, is_over = scene.answers.handle, asyncio.Event()
+    caplog.set_level("DEBUG", "podstatus")
+    answer, is_over = scene.answers.handle, asyncio.Event()
 
-        async def answer_late(
-            request: web.BaseRequest, match: RouteMatch, user: str
-        ) -> web.StreamResponse:
-            # As the event loop does when the client has disconnected.
-            assert request.transport is not None
-            request.transport.close()
-            try:
-                return await answer(request, match, user)
-            finally:
-                is_over.set()
+    async def answer_late(
+        request: web.BaseRequest, match: RouteMatch, user: str
+    ) -> web.StreamResponse:
+        # As the event loop does when the client has disconnected.
+        assert request.transport is not None
+        request.transport.close()
+        try:
+            return await answer(request, match, user)
+        finally:
+            is_over.set()
 
-        monkeypatch.setattr(scene.answers, "handle", answer_late)
-        async with scene.client() as session:
-            with pytest.raises(aiohttp.ClientError):
-                await session.get(path, headers=UPGRADE)
-        await is_over.wait()
-
-    with caplog.at_level("DEBUG", "podstatus"):
-        play(tmp_path, act)
+    monkeypatch.setattr(scene.answers, "handle", answer_late)
+    async with scene.client() as session:
+        with pytest.raises(aiohttp.ClientError):
+            await session.get(path, headers=UPGRADE)
+    await is_over.wait()
     assert "client disconnected: path=" in caplog.text
     assert [record for record in caplog.records if record.levelname != "DEBUG"] == []
 
 
-def test_garbage_does_not_hurt_and_is_not_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_garbage_does_not_hurt_and_is_not_logged(
+    scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        host, port = scene.url.removeprefix("https://").split(":")
-        for garbage in (b"Bearer secret\r\n\r\n", b"GET / HTTP/9.9\r\nsecret\r\n\r\n", b"\0" * 99):
-            reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
-            writer.write(garbage)
-            await reader.read(100)
-            writer.close()
-        _, plain = await asyncio.open_connection(host, int(port))
-        plain.write(b"GET /pods HTTP/1.1\r\n\r\n")
-        plain.close()
-        return await scene.get("/healthz")
-
-    assert play(tmp_path, act) == (200, "ok")
+    host, port = scene.url.removeprefix("https://").split(":")
+    for garbage in (b"Bearer secret\r\n\r\n", b"GET / HTTP/9.9\r\nsecret\r\n\r\n", b"\0" * 99):
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
+        writer.write(garbage)
+        await reader.read(100)
+        writer.close()
+    _, plain = await asyncio.open_connection(host, int(port))
+    plain.write(b"GET /pods HTTP/1.1\r\n\r\n")
+    plain.close()
+    assert await scene.get("/healthz") == (200, "ok")
     assert "secret" not in caplog.text
 
 
-def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[int]:
+async def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
+    async with serve(tmp_path, app_pod(), max_streams=2) as scene:
         path = "/exec/ns/p/app?command=sleep&output=1"
         codes = []
         async with scene.websocket(path), scene.websocket(path):
@@ -257,27 +232,22 @@ def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
             codes.append((await scene.get("/pods"))[0])
         await until(lambda: scene.answers.streams == 0)
         codes.append((await scene.get("/logs/none"))[0])
-        return codes
-
-    assert play(tmp_path, act, app_pod(), max_streams=2) == [429, 200, 404]
+        assert codes == [429, 200, 404]
 
 
-def test_a_pod_without_containers_has_none_to_talk_to(tmp_path: Path) -> None:
+async def test_a_pod_without_containers_has_none_to_talk_to(tmp_path: Path) -> None:
     pod = app_pod(PodStatus(phase="Pending"))
-
-    async def act(scene: Scene) -> list[tuple[int, str]]:
+    async with serve(tmp_path, pod) as scene:
         scene.pods.running = {}
-        return [
+        assert [
             await scene.get("/containerLogs/ns/p/app"),
             await scene.get("/exec/ns/p/app?command=ls&output=1"),
             await scene.get("/exec/ns/p/other-uid/app?command=ls&output=1"),
+        ] == [
+            (400, 'container "app" in pod "p" is not available\n'),
+            (500, 'container not found ("app")\n'),
+            (404, "pod does not exist\n"),
         ]
-
-    assert play(tmp_path, act, pod) == [
-        (400, 'container "app" in pod "p" is not available\n'),
-        (500, 'container not found ("app")\n'),
-        (404, "pod does not exist\n"),
-    ]
 
 
 async def _connected(scene: Scene) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -295,12 +265,11 @@ class _Unscaled:
         return self._limits
 
 
-def test_clients_that_only_connect_are_let_go(
+async def test_clients_that_only_connect_are_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accept_loop, "FIRST_REQUEST_SECONDS", 2.0)
-
-    async def act(scene: Scene) -> None:
+    async with serve(tmp_path) as scene:
         silent, slow = await _connected(scene), await _connected(scene)
         slow[1].write(b"GET /pods HT")
         async with scene.websocket("/exec/ns/p/app?command=sleep&output=1"):
@@ -310,16 +279,13 @@ def test_clients_that_only_connect_are_let_go(
                 writer.close()
             assert scene.answers.streams == 1
 
-    play(tmp_path, act)
 
-
-def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
+async def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = StageLimits(silent=2, handshake=2, head=2, unauthenticated=2, authenticated=1)
     monkeypatch.setattr(server, "NODE_PORT_LIMITS", _Unscaled(limits))
-
-    async def act(scene: Scene) -> tuple[int, int]:
+    async with serve(tmp_path) as scene:
         async with scene.websocket("/exec/ns/p/app?command=sleep&output=1"):
             idle = [await _connected(scene) for _ in range(6)]
             for _, writer in idle:
@@ -331,33 +297,25 @@ def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
         answered = (await scene.get("/configz"))[0]
         for _, writer in idle:
             writer.transport.abort()
-        return refused, answered
-
-    assert play(tmp_path, act) == (503, 200)
+        assert (refused, answered) == (503, 200)
 
 
-def test_a_drain_is_begun_looked_at_and_cancelled(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
-        received = []
-        async with scene.client() as session:
-            for method in ("GET", "POST", "POST", "GET", "DELETE", "GET"):
-                async with session.request(method, "/drain") as answer:
-                    received.append((answer.status, (await answer.json())["state"]))
-        return received
-
+async def test_a_drain_is_begun_looked_at_and_cancelled(scene: Scene) -> None:
     states = ["off", "on", "on", "on", "off", "off"]
-    assert play(tmp_path, act) == [(200, state) for state in states]
+    received = []
+    async with scene.client() as session:
+        for method in ("GET", "POST", "POST", "GET", "DELETE", "GET"):
+            async with session.request(method, "/drain") as answer:
+                received.append((answer.status, (await answer.json())["state"]))
+    assert received == [(200, state) for state in states]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize(("token", "code"), [("", 401), ("wrong", 401), ("token-of-bob", 403)])
-def test_an_unauthorized_drain_does_nothing(
+async def test_an_unauthorized_drain_does_nothing(
     tmp_path: Path, method: str, token: str, code: int
 ) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
+    async with serve(tmp_path, token_webhook=True, authorization_webhook=True) as scene:
         scene.drain.state = "as it was"
         async with scene.client(token) as session, session.request(method, "/drain") as answer:
-            return answer.status, scene.drain.state
-
-    received = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
-    assert received == (code, "as it was")
+            assert (answer.status, scene.drain.state) == (code, "as it was")

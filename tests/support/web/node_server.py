@@ -3,10 +3,9 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import aiohttp
 import msgspec
@@ -39,7 +38,6 @@ from tests.support.web.fake_status_view import ABOUT, FakeMachine, FakeStatusVie
 
 TOKEN = "the-token-of-the-agent"  # noqa: S105 - of a test
 NODE = "node-1"
-T = TypeVar("T")
 
 
 class FakeReviews:
@@ -183,28 +181,23 @@ def app_pod(status: PodStatus | None = None) -> Pod:
     return make_pod("p", namespace="ns", status=status or PodStatus(container_statuses=statuses))
 
 
-def play(
+@asynccontextmanager
+async def serve(
     folder: Path,
-    act: Callable[[Scene], Awaitable[T]],
     *pods: Pod,
     clock: Clock | None = None,
     address: str = "127.0.0.1",
     **wanted: object,
-) -> T:
-    """Run `act` against a server with these pods, and return its result."""
-
-    async def run() -> T:
-        wishes = msgspec.structs.replace(ServerOptions(node_name=NODE, token=TOKEN), **wanted)
-        scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address)
-        port = await scene.server.start()
-        scene.url = f"https://{address}:{port}"
-        try:
-            async with asyncio.timeout(90):
-                return await act(scene)
-        finally:
-            await scene.server.stop()
-
-    return asyncio.run(run())
+) -> AsyncIterator[Scene]:
+    """A running server with these pods."""
+    wishes = msgspec.structs.replace(ServerOptions(node_name=NODE, token=TOKEN), **wanted)
+    scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address)
+    port = await scene.server.start()
+    scene.url = f"https://{address}:{port}"
+    try:
+        yield scene
+    finally:
+        await scene.server.stop()
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ from podstatus.web.auth.authorizer import (
 from podstatus.web.errors import HttpError
 from podstatus.web.ports import ServerOptions
 from podstatus.web.routes import ROUTES, Route
-from tests.support.web.node_server import NODE, TOKEN, FakeReviews, Scene, other_address, play
+from tests.support.web.node_server import NODE, TOKEN, FakeReviews, Scene, other_address, serve
 
 EVERYWHERE = {"/healthz", "/healthz/{check}"}
 HERE = {"/pods", "/runningpods/", "/stats/summary", "/openapi.json", "/openapi/v3"}
@@ -58,13 +58,14 @@ def test_what_is_open_changes_nothing() -> None:
 
 @pytest.mark.parametrize("asks", [True, False], ids=["Webhook", "AlwaysAllow"])
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_authorization_of_every_route_and_identity(tmp_path: Path, asks: bool, where: str) -> None:
+async def test_authorization_of_every_route_and_identity(
+    tmp_path: Path, asks: bool, where: str
+) -> None:
     address = "127.0.0.1" if where == "here" else other_address()
-
-    async def act(scene: Scene) -> dict[str, dict[tuple[str, str], int]]:
-        return {name: await _codes(scene, **identity) for name, identity in IDENTITIES.items()}
-
-    found = play(tmp_path, act, address=address, token_webhook=True, authorization_webhook=asks)
+    async with serve(
+        tmp_path, address=address, token_webhook=True, authorization_webhook=asks
+    ) as scene:
+        found = {name: await _codes(scene, **identity) for name, identity in IDENTITIES.items()}
     opened = {route.pattern for route in ROUTES if route.allows_anonymous}
     if where == "here":
         opened |= {route.pattern for route in ROUTES if route.allows_anonymous_local}
@@ -95,25 +96,19 @@ def _path(route: Route) -> str:
     return route.pattern.format(**names, container="app", name="p")
 
 
-def test_tokens_of_others_are_nothing_unless_the_api_server_is_asked(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, list[str]]:
-        code, _ = await scene.get("/logs/", token=ANN)
-        return code, scene.reviews.tokens_asked
-
-    assert play(tmp_path, act) == (401, [])
+async def test_tokens_of_others_are_nothing_unless_the_api_server_is_asked(scene: Scene) -> None:
+    code, _ = await scene.get("/logs/", token=ANN)
+    assert (code, scene.reviews.tokens_asked) == (401, [])
 
 
-def test_a_certificate_of_another_authority_does_not_connect(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.client(certificate="ann", by="strangers") as session:
+async def test_a_certificate_of_another_authority_does_not_connect(scene: Scene) -> None:
+    async with scene.client(certificate="ann", by="strangers") as session:
+        with pytest.raises(aiohttp.ClientError):
             await session.get("/logs/")
 
-    with pytest.raises(aiohttp.ClientError):
-        play(tmp_path, act)
 
-
-def test_rejections_have_upstreams_texts(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
+async def test_rejections_have_upstreams_texts(tmp_path: Path) -> None:
+    async with serve(tmp_path, token_webhook=True, authorization_webhook=True) as scene:
         answers = [
             await scene.get("/logs/", token=""),
             await scene.get("/logs/", token=BOB),
@@ -123,9 +118,7 @@ def test_rejections_have_upstreams_texts(tmp_path: Path) -> None:
         answers.append(await scene.get("/logs/", token=ANN))
         async with scene.client("", certificate="ann") as session, session.get("/logs/") as answer:
             answers.append((answer.status, await answer.text()))
-        return answers
-
-    assert play(tmp_path, act, token_webhook=True, authorization_webhook=True) == [
+    assert answers == [
         (401, "Unauthorized\n"),
         (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[log])\n"),
         (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[proxy])\n"),
@@ -138,15 +131,14 @@ def test_rejections_have_upstreams_texts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/logs/", "/%6cogs/", "/log%73/podstatus.log"])
-def test_what_may_be_asked_does_not_depend_on_how_it_is_written(tmp_path: Path, path: str) -> None:
-    async def act(scene: Scene) -> tuple[int, list[str]]:
+async def test_what_may_be_asked_does_not_depend_on_how_it_is_written(
+    tmp_path: Path, path: str
+) -> None:
+    async with serve(tmp_path, token_webhook=True, authorization_webhook=True) as scene:
         scene.reviews.rights = {("ann", "get", "proxy")}
         url = URL(f"{scene.url}{path}", encoded=True)
         async with scene.client(ANN) as session, session.get(url) as answer:
-            return answer.status, _subresources(scene.reviews)
-
-    asked = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
-    assert asked == (403, ["log"])
+            assert (answer.status, _subresources(scene.reviews)) == (403, ["log"])
 
 
 def _subresources(reviews: FakeReviews) -> list[str]:

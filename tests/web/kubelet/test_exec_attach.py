@@ -12,7 +12,7 @@ from aiohttp import WSMsgType
 
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
 from podstatus.testing.clock import FakeClock
-from tests.support.web.node_server import Scene, app_pod, play, until
+from tests.support.web.node_server import Scene, app_pod, serve, until
 
 EXEC = "/exec/ns/p/app"
 SUCCESS = {"metadata": {}, "status": "Success"}
@@ -31,26 +31,24 @@ def outcome(messages: list[bytes]) -> Any:
     return json.loads(channel_data(messages, 3))
 
 
-def talk(folder: Path, query: str, *sent: bytes, **wanted: Any) -> list[bytes]:
+async def talk(scene: Scene, query: str, *sent: bytes, **wanted: Any) -> list[bytes]:
     """The messages of a command with some stdin."""
-
-    async def act(scene: Scene) -> list[bytes]:
-        async with scene.websocket(f"{EXEC}?{query}", **wanted) as socket:
-            for message in sent:
-                await socket.send_bytes(message)
-            messages = await everything(socket)
-            assert socket.close_code == 1000
-        await until(lambda: all(talk.closed.is_set() for talk in scene.runtime.talks))
-        return messages
-
-    return play(folder, act)
+    async with scene.websocket(f"{EXEC}?{query}", **wanted) as socket:
+        for message in sent:
+            await socket.send_bytes(message)
+        messages = await everything(socket)
+        assert socket.close_code == 1000
+    await until(lambda: all(talk.closed.is_set() for talk in scene.runtime.talks))
+    return messages
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("protocol", ["v4.channel.k8s.io", "v5.channel.k8s.io"])
-def test_output_arrives_and_then_how_it_ended(tmp_path: Path, method: str, protocol: str) -> None:
+async def test_output_arrives_and_then_how_it_ended(
+    scene: Scene, method: str, protocol: str
+) -> None:
     query = "command=both&input=1&output=1&error=1"
-    messages = talk(tmp_path, query, method=method, protocols=(protocol,))
+    messages = await talk(scene, query, method=method, protocols=(protocol,))
     assert messages[0] == b"\x01"
     assert (channel_data(messages, 1), channel_data(messages, 2)) == (b"out", b"err")
     assert outcome(messages) == SUCCESS
@@ -65,15 +63,15 @@ def test_output_arrives_and_then_how_it_ended(tmp_path: Path, method: str, proto
         ("output=1&error=1&tty=1", b"out", b""),
     ],
 )
-def test_only_what_was_asked_for_arrives(
-    tmp_path: Path, query: str, out: bytes, err: bytes
+async def test_only_what_was_asked_for_arrives(
+    scene: Scene, query: str, out: bytes, err: bytes
 ) -> None:
-    messages = talk(tmp_path, f"command=both&{query}")
+    messages = await talk(scene, f"command=both&{query}")
     assert (channel_data(messages, 1), channel_data(messages, 2)) == (out, err)
 
 
-def test_an_exit_code_is_sent_as_a_status(tmp_path: Path) -> None:
-    assert outcome(talk(tmp_path, "command=exit&command=7&output=1")) == {
+async def test_an_exit_code_is_sent_as_a_status(scene: Scene) -> None:
+    assert outcome(await talk(scene, "command=exit&command=7&output=1")) == {
         "metadata": {},
         "status": "Failure",
         "reason": "NonZeroExitCode",
@@ -82,92 +80,81 @@ def test_an_exit_code_is_sent_as_a_status(tmp_path: Path) -> None:
     }
 
 
-def test_a_command_arrives_unchanged(tmp_path: Path) -> None:
+async def test_a_command_arrives_unchanged(scene: Scene) -> None:
     query = "command=echo&command=%22a%27+b%0A&command=$(id)&command=%FF%26&command=&output=1"
-    messages = talk(tmp_path, query)
+    messages = await talk(scene, query)
     assert channel_data(messages, 1) == b"\"a' b\n $(id) \xff& "
 
 
-def test_a_long_command_is_none_too_many(tmp_path: Path) -> None:
+async def test_a_long_command_is_none_too_many(scene: Scene) -> None:
     text = "x" * 200_000
-    messages = talk(tmp_path, f"command=echo&command={text}&output=1")
+    messages = await talk(scene, f"command=echo&command={text}&output=1")
     assert channel_data(messages, 1) == text.encode()
 
 
-def test_stdin_and_its_end_are_relayed(tmp_path: Path) -> None:
+async def test_stdin_and_its_end_are_relayed(scene: Scene) -> None:
     sent = [b"\x00" + bytes([n]) * 30_000 for n in range(20)]
-    messages = talk(tmp_path, "command=cat&input=1&output=1", *sent, b"\xff\x00", b"\x00late")
+    messages = await talk(scene, "command=cat&input=1&output=1", *sent, b"\xff\x00", b"\x00late")
     assert channel_data(messages, 1) == b"".join(message[1:] for message in sent)
     assert outcome(messages) == SUCCESS
 
 
-def test_input_that_was_not_announced_is_dropped(tmp_path: Path) -> None:
-    messages = talk(tmp_path, "command=both&output=1", b"\x00no", b"\xff\x00", b"", b"\x09x")
+async def test_input_that_was_not_announced_is_dropped(scene: Scene) -> None:
+    messages = await talk(scene, "command=both&output=1", b"\x00no", b"\xff\x00", b"", b"\x09x")
     assert outcome(messages) == SUCCESS
 
 
-def test_the_terminal_is_resized(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[TerminalSize]:
-        async with scene.websocket(f"{EXEC}?command=cat&input=1&output=1&tty=1") as socket:
-            for size in (
-                b'{"Width":80,"Height":24}',
-                b"{",
-                b'{"Width":-1,"Height":1}',
-                b'{"Width":99999,"Height":1}',
-                b'{"Width":132,"Height":43}\n',
-            ):
-                await socket.send_bytes(b"\x04" + size)
-            await until(lambda: len(scene.runtime.talks[0].sizes) == 2)
-            assert scene.runtime.talks[0].request == StreamOptions(
-                stdin=True, stdout=True, stderr=False, tty=True
-            )
-            return scene.runtime.talks[0].sizes
-
-    assert play(tmp_path, act) == [
-        TerminalSize(columns=80, rows=24),
-        TerminalSize(columns=132, rows=43),
-    ]
+async def test_the_terminal_is_resized(scene: Scene) -> None:
+    async with scene.websocket(f"{EXEC}?command=cat&input=1&output=1&tty=1") as socket:
+        for size in (
+            b'{"Width":80,"Height":24}',
+            b"{",
+            b'{"Width":-1,"Height":1}',
+            b'{"Width":99999,"Height":1}',
+            b'{"Width":132,"Height":43}\n',
+        ):
+            await socket.send_bytes(b"\x04" + size)
+        await until(lambda: len(scene.runtime.talks[0].sizes) == 2)
+        assert scene.runtime.talks[0].request == StreamOptions(
+            stdin=True, stdout=True, stderr=False, tty=True
+        )
+        assert scene.runtime.talks[0].sizes == [
+            TerminalSize(columns=80, rows=24),
+            TerminalSize(columns=132, rows=43),
+        ]
 
 
 @pytest.mark.parametrize("sent", [b"\xff", b"\xff\x09", b"\xff\x00\x00"])
-def test_a_wrong_close_ends_the_talk(tmp_path: Path, sent: bytes) -> None:
-    async def act(scene: Scene) -> int | None:
-        async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
-            await socket.send_bytes(sent)
-            await everything(socket)
-        await scene.runtime.talks[0].closed.wait()
-        return socket.close_code
-
-    assert play(tmp_path, act) == 1002
+async def test_a_wrong_close_ends_the_talk(scene: Scene, sent: bytes) -> None:
+    async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
+        await socket.send_bytes(sent)
+        await everything(socket)
+    await scene.runtime.talks[0].closed.wait()
+    assert socket.close_code == 1002
 
 
-def test_a_client_that_hangs_up_ends_the_command(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
-            await socket.receive()
-        await scene.runtime.talks[0].closed.wait()
-        await until(lambda: scene.answers.streams == 0)
-
-    play(tmp_path, act)
+async def test_a_client_that_hangs_up_ends_the_command(scene: Scene) -> None:
+    async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
+        await socket.receive()
+    await scene.runtime.talks[0].closed.wait()
+    await until(lambda: scene.answers.streams == 0)
 
 
 @pytest.mark.parametrize("command", ["sleep", "flood"])
-def test_a_client_that_vanishes_ends_the_command(tmp_path: Path, command: str) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.websocket(f"{EXEC}?command={command}&input=1&output=1") as socket:
-            await socket.receive()
-            transport = socket.get_extra_info("socket")
-            assert transport is not None
-            socket._conn.transport.abort()  # type: ignore[union-attr]
-        await scene.runtime.talks[0].closed.wait()
-
-    play(tmp_path, act)
+async def test_a_client_that_vanishes_ends_the_command(scene: Scene, command: str) -> None:
+    async with scene.websocket(f"{EXEC}?command={command}&input=1&output=1") as socket:
+        await socket.receive()
+        transport = socket.get_extra_info("socket")
+        assert transport is not None
+        socket._conn.transport.abort()  # type: ignore[union-attr]
+    await scene.runtime.talks[0].closed.wait()
 
 
-def test_a_client_that_vanishes_while_its_input_is_not_taken_is_noticed(tmp_path: Path) -> None:
+async def test_a_client_that_vanishes_while_its_input_is_not_taken_is_noticed(
+    tmp_path: Path,
+) -> None:
     clock = FakeClock()
-
-    async def act(scene: Scene) -> None:
+    async with serve(tmp_path, clock=clock) as scene:
         async with scene.websocket(f"{EXEC}?command=sleep&input=1&output=1") as socket:
             while _is_reading(scene):
                 await socket.send_bytes(b"\x00" + b"x" * 16384)
@@ -176,8 +163,6 @@ def test_a_client_that_vanishes_while_its_input_is_not_taken_is_noticed(tmp_path
         assert not scene.runtime.talks[0].closed.is_set()
         await clock.advance(5)
         await scene.runtime.talks[0].closed.wait()
-
-    play(tmp_path, act, clock=clock)
 
 
 def _is_reading(scene: Scene) -> bool:
@@ -189,19 +174,16 @@ def _is_reading(scene: Scene) -> bool:
     return bool(below_tls.is_reading())
 
 
-def test_a_process_that_does_not_read_holds_up_its_client(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.websocket(f"{EXEC}?command=sleep&input=1&output=1") as socket:
-            sending = asyncio.create_task(_send_for_ever(socket))
-            await asyncio.wait([sending], timeout=0.5)
-            assert not sending.done()
-            assert scene.runtime.talks[0].written < 2**20
-            assert await scene.get("/healthz") == (200, "ok")
-            sending.cancel()
-            await scene.server.stop()
-        await scene.runtime.talks[0].closed.wait()
-
-    play(tmp_path, act)
+async def test_a_process_that_does_not_read_holds_up_its_client(scene: Scene) -> None:
+    async with scene.websocket(f"{EXEC}?command=sleep&input=1&output=1") as socket:
+        sending = asyncio.create_task(_send_for_ever(socket))
+        await asyncio.wait([sending], timeout=0.5)
+        assert not sending.done()
+        assert scene.runtime.talks[0].written < 2**20
+        assert await scene.get("/healthz") == (200, "ok")
+        sending.cancel()
+        await scene.server.stop()
+    await scene.runtime.talks[0].closed.wait()
 
 
 async def _send_for_ever(socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -209,24 +191,20 @@ async def _send_for_ever(socket: aiohttp.ClientWebSocketResponse) -> None:
         await socket.send_bytes(b"\x00" + b"x" * 65536)
 
 
-def test_a_client_that_does_not_read_blocks_only_its_command(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.websocket(f"{EXEC}?command=flood&output=1"):
-            output = scene.runtime.talks[0]._output
-            await until(output.full)
-            await asyncio.sleep(0.3)
-            assert output.full()
-            assert await scene.get("/healthz") == (200, "ok")
-            await scene.server.stop()
-        await scene.runtime.talks[0].closed.wait()
-
-    play(tmp_path, act)
+async def test_a_client_that_does_not_read_blocks_only_its_command(scene: Scene) -> None:
+    async with scene.websocket(f"{EXEC}?command=flood&output=1"):
+        output = scene.runtime.talks[0]._output
+        await until(output.full)
+        await asyncio.sleep(0.3)
+        assert output.full()
+        assert await scene.get("/healthz") == (200, "ok")
+        await scene.server.stop()
+    await scene.runtime.talks[0].closed.wait()
 
 
-def test_nothing_happens_for_too_long(tmp_path: Path) -> None:
+async def test_nothing_happens_for_too_long(tmp_path: Path) -> None:
     clock = FakeClock()
-
-    async def act(scene: Scene) -> None:
+    async with serve(tmp_path, clock=clock, idle_timeout_seconds=60.0) as scene:
         async with scene.websocket(f"{EXEC}?command=cat&input=1&output=1") as socket:
             await socket.receive()
             await clock.advance(50)
@@ -238,21 +216,15 @@ def test_nothing_happens_for_too_long(tmp_path: Path) -> None:
             await everything(socket)
         assert scene.runtime.talks[0].closed.is_set()
 
-    play(tmp_path, act, clock=clock, idle_timeout_seconds=60.0)
 
-
-def test_the_agent_stops(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int | None, list[bytes]]:
-        async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
-            await socket.receive()
-            stopping = asyncio.create_task(scene.server.stop())
-            messages = await everything(socket)
-            await stopping
-        assert scene.runtime.talks[0].closed.is_set()
-        return socket.close_code, messages
-
-    code, messages = play(tmp_path, act)
-    assert code == 1000
+async def test_the_agent_stops(scene: Scene) -> None:
+    async with scene.websocket(f"{EXEC}?command=sleep&output=1") as socket:
+        await socket.receive()
+        stopping = asyncio.create_task(scene.server.stop())
+        messages = await everything(socket)
+        await stopping
+    assert scene.runtime.talks[0].closed.is_set()
+    assert socket.close_code == 1000
     assert outcome(messages)["reason"] == "InternalError"
     assert outcome(messages)["message"] == (
         "Internal error occurred: error executing command in container: "
@@ -267,26 +239,24 @@ def test_the_agent_stops(tmp_path: Path) -> None:
         (ZeroDivisionError("oops"), "ZeroDivisionError: oops"),
     ],
 )
-def test_a_command_that_cannot_run_says_why(tmp_path: Path, problem: Exception, why: str) -> None:
-    async def act(scene: Scene) -> list[bytes]:
-        scene.runtime.problem = problem
-        async with scene.websocket(f"{EXEC}?command=ls&output=1") as socket:
-            return await everything(socket)
-
-    status = outcome(play(tmp_path, act))
+async def test_a_command_that_cannot_run_says_why(
+    scene: Scene, problem: Exception, why: str
+) -> None:
+    scene.runtime.problem = problem
+    async with scene.websocket(f"{EXEC}?command=ls&output=1") as socket:
+        status = outcome(await everything(socket))
     message = f"error executing command in container: {why}"
     assert status["message"] == f"Internal error occurred: {message}"
     assert (status["status"], status["reason"], status["code"]) == ("Failure", "InternalError", 500)
     assert status["details"] == {"causes": [{"message": message}]}
 
 
-def test_attach_talks_to_the_container_and_tells_no_exit_code(tmp_path: Path) -> None:
+async def test_attach_talks_to_the_container_and_tells_no_exit_code(tmp_path: Path) -> None:
     pod = app_pod()
     (container,) = pod.spec.containers or ()
     terminal = msgspec.structs.replace(container, tty=True)
     spec = msgspec.structs.replace(pod.spec, containers=(terminal,))
-
-    async def act(scene: Scene) -> list[bytes]:
+    async with serve(tmp_path, msgspec.structs.replace(pod, spec=spec)) as scene:
         path = "/attach/ns/p/uid-p/app?input=1&output=1&error=1"
         async with scene.websocket(path) as socket:
             await socket.send_bytes(b"\x00hello")
@@ -295,9 +265,6 @@ def test_attach_talks_to_the_container_and_tells_no_exit_code(tmp_path: Path) ->
         assert scene.runtime.attached == ["fake://app"]
         assert scene.runtime.talks[0].request.tty
         assert not scene.runtime.talks[0].request.stderr
-        return messages
-
-    messages = play(tmp_path, act, msgspec.structs.replace(pod, spec=spec))
     assert channel_data(messages, 1) == b"hello"
     assert outcome(messages) == SUCCESS
 
@@ -334,45 +301,35 @@ WEBSOCKET = {
         ("/attach/ns/p/b?output=1", SPDY, 500, 'container not found ("b")'),
     ],
 )
-def test_other_errors_come_before_those_of_the_protocol(
-    tmp_path: Path, path: str, headers: dict[str, str], code: int, text: str
+async def test_other_errors_come_before_those_of_the_protocol(
+    scene: Scene, path: str, headers: dict[str, str], code: int, text: str
 ) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        async with scene.client() as session, session.post(path, headers=headers) as answer:
-            return answer.status, await answer.text()
-
-    status, said = play(tmp_path, act)
+    async with scene.client() as session, session.post(path, headers=headers) as answer:
+        status, said = answer.status, await answer.text()
     assert status == code
     if headers is SPDY:
         assert ": " not in said, "kubectl would take it for YAML"
     assert said.startswith(text)
 
 
-def test_a_runtime_without_processes_says_so(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.answers._dependencies = msgspec.structs.replace(scene.sources, runtime=object())
-        paths = (f"{EXEC}?command=ls&output=1", "/attach/ns/p/app?output=1")
-        return [await scene.get(path) for path in (*paths, "/containerLogs/ns/p/app")]
-
-    answers = play(tmp_path, act)
+async def test_a_runtime_without_processes_says_so(scene: Scene) -> None:
+    scene.answers._dependencies = msgspec.structs.replace(scene.sources, runtime=object())
+    paths = (f"{EXEC}?command=ls&output=1", "/attach/ns/p/app?output=1")
+    answers = [await scene.get(path) for path in (*paths, "/containerLogs/ns/p/app")]
     assert [code for code, _ in answers] == [501, 501, 501]
     assert "cannot run commands in containers; docs/reference/runtime-port.md" in answers[0][1]
 
 
-def test_what_kubectl_sends_by_way_of_an_api_server(tmp_path: Path) -> None:
+async def test_what_kubectl_sends_by_way_of_an_api_server(scene: Scene) -> None:
     """`kubectl exec -i p -- cat`, with text pings and channel 4."""
-
-    async def act(scene: Scene) -> list[bytes]:
-        path = f"{EXEC}?command=cat&error=1&input=1&output=1"
-        async with scene.websocket(path) as socket:
-            assert socket.protocol == "v5.channel.k8s.io"
-            await socket.ping()
-            await socket.send_bytes(b"\x00hello\n")
-            await socket.send_bytes(b"\xff\x00")
-            first = await socket.receive()
-            assert (first.type, first.data) == (WSMsgType.BINARY, b"\x01")
-            return await everything(socket)
-
-    messages = play(tmp_path, act)
+    path = f"{EXEC}?command=cat&error=1&input=1&output=1"
+    async with scene.websocket(path) as socket:
+        assert socket.protocol == "v5.channel.k8s.io"
+        await socket.ping()
+        await socket.send_bytes(b"\x00hello\n")
+        await socket.send_bytes(b"\xff\x00")
+        first = await socket.receive()
+        assert (first.type, first.data) == (WSMsgType.BINARY, b"\x01")
+        messages = await everything(socket)
     assert channel_data(messages, 1) == b"hello\n"
     assert outcome(messages) == SUCCESS

@@ -31,96 +31,80 @@ from podstatus.web.kubelet.logs import send_container_log
 from podstatus.web.kubelet.pods import container_with_logs
 from podstatus.web.query_parameters import log_request, read_query
 from tests.support.web.fake_runtime import FakeLog
-from tests.support.web.node_server import TOKEN, Scene, play, until
+from tests.support.web.node_server import TOKEN, Scene, serve, until
 
 LOGS = "/containerLogs/ns/p/app"
 NOW = 1_700_000_000_000_000_000
 
 
-def test_a_log_is_sent_whole(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str, str, int]:
-        scene.runtime.logs["fake://app"] = FakeLog(b"a\n", b"x" * 300_000, b"\n\x1b[2J\n")
-        async with scene.client() as session, session.get(LOGS) as answer:
-            text = await answer.text()
-            kind = answer.headers["Content-Type"]
-        return answer.status, kind, text, scene.runtime.logs["fake://app"].readers
-
+async def test_a_log_is_sent_whole(scene: Scene) -> None:
     whole = "a\n" + "x" * 300_000 + "\n\x1b[2J\n"
-    assert play(tmp_path, act) == (200, "text/plain", whole, 0)
+    scene.runtime.logs["fake://app"] = FakeLog(b"a\n", b"x" * 300_000, b"\n\x1b[2J\n")
+    async with scene.client() as session, session.get(LOGS) as answer:
+        text = await answer.text()
+        kind = answer.headers["Content-Type"]
+    assert (answer.status, kind, text, scene.runtime.logs["fake://app"].readers) == (
+        200,
+        "text/plain",
+        whole,
+        0,
+    )
 
 
-def test_an_empty_log_is_empty(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.runtime.logs["fake://app"] = FakeLog()
-        return await scene.get(LOGS)
-
-    assert play(tmp_path, act) == (200, "")
+async def test_an_empty_log_is_empty(scene: Scene) -> None:
+    scene.runtime.logs["fake://app"] = FakeLog()
+    assert await scene.get(LOGS) == (200, "")
 
 
-def test_a_client_of_another_age_gets_its_log(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> bytes:
-        scene.runtime.logs["fake://app"] = FakeLog(b"a\n", b"b\n")
-        url = URL(scene.url)
-        reader, writer = await asyncio.open_connection(url.host, url.port, ssl=scene.trust())
-        writer.write(f"GET {LOGS} HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
-        answer = await reader.read()
-        writer.close()
-        return answer
-
-    head, _, body = play(tmp_path, act).partition(b"\r\n\r\n")
+async def test_a_client_of_another_age_gets_its_log(scene: Scene) -> None:
+    scene.runtime.logs["fake://app"] = FakeLog(b"a\n", b"b\n")
+    url = URL(scene.url)
+    reader, writer = await asyncio.open_connection(url.host, url.port, ssl=scene.trust())
+    writer.write(f"GET {LOGS} HTTP/1.0\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
     assert (head.partition(b"\r\n")[0], body) == (b"HTTP/1.0 200 OK", b"a\nb\n")
 
 
-def test_a_log_is_followed_until_the_container_ends(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[bytes]:
-        log = scene.runtime.logs["fake://app"] = FakeLog(b"one\n", ended=False)
-        got = []
-        async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
-            got.append(await answer.content.readany())
-            log.write(b"two\n")
-            got.append(await answer.content.readany())
-            log.end()
-            got.append(await answer.content.read())
-        return got
-
-    assert play(tmp_path, act) == [b"one\n", b"two\n", b""]
+async def test_a_log_is_followed_until_the_container_ends(scene: Scene) -> None:
+    log = scene.runtime.logs["fake://app"] = FakeLog(b"one\n", ended=False)
+    got = []
+    async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
+        got.append(await answer.content.readany())
+        log.write(b"two\n")
+        got.append(await answer.content.readany())
+        log.end()
+        got.append(await answer.content.read())
+    assert got == [b"one\n", b"two\n", b""]
 
 
-def test_following_a_silent_log_sends_headers(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> int:
-        log = scene.runtime.logs["fake://app"] = FakeLog(ended=False)
-        async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
-            log.end()
-            await answer.read()
-        return answer.status
-
-    assert play(tmp_path, act) == 200
+async def test_following_a_silent_log_sends_headers(scene: Scene) -> None:
+    log = scene.runtime.logs["fake://app"] = FakeLog(ended=False)
+    async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
+        log.end()
+        await answer.read()
+    assert answer.status == 200
 
 
 @pytest.mark.parametrize("pieces", [(), (b"one\n",)])
-def test_a_follower_that_goes_is_let_go(tmp_path: Path, pieces: tuple[bytes, ...]) -> None:
-    async def act(scene: Scene) -> None:
-        log = scene.runtime.logs["fake://app"] = FakeLog(*pieces, ended=False)
-        async with scene.client() as session, session.get(f"{LOGS}?follow=true"):
-            assert log.readers == 1
-        await until(lambda: log.readers == 0 and scene.answers.streams == 0)
-
-    play(tmp_path, act)
+async def test_a_follower_that_goes_is_let_go(scene: Scene, pieces: tuple[bytes, ...]) -> None:
+    log = scene.runtime.logs["fake://app"] = FakeLog(*pieces, ended=False)
+    async with scene.client() as session, session.get(f"{LOGS}?follow=true"):
+        assert log.readers == 1
+    await until(lambda: log.readers == 0 and scene.answers.streams == 0)
 
 
 @pytest.mark.parametrize("pieces", [(), (b"one\n",)])
-def test_followers_are_let_go_when_the_agent_stops(
-    tmp_path: Path, pieces: tuple[bytes, ...]
+async def test_followers_are_let_go_when_the_agent_stops(
+    scene: Scene, pieces: tuple[bytes, ...]
 ) -> None:
-    async def act(scene: Scene) -> None:
-        log = scene.runtime.logs["fake://app"] = FakeLog(*pieces, ended=False)
-        async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
-            await scene.server.stop()
-            assert log.readers == 0
-            with pytest.raises(aiohttp.ClientError):
-                await answer.read()
-
-    play(tmp_path, act)
+    log = scene.runtime.logs["fake://app"] = FakeLog(*pieces, ended=False)
+    async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
+        await scene.server.stop()
+        assert log.readers == 0
+        with pytest.raises(aiohttp.ClientError):
+            await answer.read()
 
 
 async def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None:
@@ -146,32 +130,27 @@ async def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -
     assert loose == []
 
 
-def test_a_reader_that_does_not_read_holds_up_its_log_alone(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> int:
-        log = scene.runtime.logs["fake://app"] = FakeLog(*[b"x" * 65536] * 2000)
-        async with scene.client() as session, session.get(LOGS):
-            await asyncio.sleep(0.2)
-            assert log.readers == 1
-            assert await scene.get("/healthz") == (200, "ok")
-        await until(lambda: log.readers == 0)
-        return scene.answers.streams
-
-    assert play(tmp_path, act) == 0
+async def test_a_reader_that_does_not_read_holds_up_its_log_alone(scene: Scene) -> None:
+    log = scene.runtime.logs["fake://app"] = FakeLog(*[b"x" * 65536] * 2000)
+    async with scene.client() as session, session.get(LOGS):
+        await asyncio.sleep(0.2)
+        assert log.readers == 1
+        assert await scene.get("/healthz") == (200, "ok")
+    await until(lambda: log.readers == 0)
+    assert scene.answers.streams == 0
 
 
-def test_a_reader_that_does_not_read_for_too_long_is_let_go(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
+async def test_a_reader_that_does_not_read_for_too_long_is_let_go(tmp_path: Path) -> None:
+    async with serve(tmp_path, idle_timeout_seconds=0.2) as scene:
         log = scene.runtime.logs["fake://app"] = FakeLog(*[b"x" * 65536] * 2000)
         async with scene.client() as session, session.get(LOGS) as answer:
             await until(lambda: log.readers == 0)
             with pytest.raises(aiohttp.ClientError):
                 await answer.read()
 
-    play(tmp_path, act, idle_timeout_seconds=0.2)
 
-
-def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
-    assert play(tmp_path, lambda scene: scene.get(LOGS)) == (
+async def test_a_missing_log_is_an_error(scene: Scene) -> None:
+    assert await scene.get(LOGS) == (
         400,
         "the log of fake://app is gone\n",
     )
@@ -199,8 +178,10 @@ def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_log_errors_have_a_code_and_a_text(tmp_path: Path, path: str, code: int, text: str) -> None:
-    assert play(tmp_path, lambda scene: scene.get(path)) == (code, text)
+async def test_log_errors_have_a_code_and_a_text(
+    scene: Scene, path: str, code: int, text: str
+) -> None:
+    assert await scene.get(path) == (code, text)
 
 
 @pytest.mark.parametrize(
@@ -339,15 +320,11 @@ def _told(pod: Pod, *, previous: bool) -> str:
         return refusal.text
 
 
-def test_the_agents_own_logs_are_listed_and_sent(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
-        (scene.logs / "podstatus.log").write_text("line\n" * 50_000)
-        (scene.logs / "a&b.log.1").write_text("")
-        return [await scene.get(f"/logs{path}") for path in ("/", "", "/podstatus.log")] + [
-            await scene.get("/logs/a%26b.log.1")
-        ]
-
-    listed, again, sent, empty = play(tmp_path, act)
+async def test_the_agents_own_logs_are_listed_and_sent(scene: Scene) -> None:
+    (scene.logs / "podstatus.log").write_text("line\n" * 50_000)
+    (scene.logs / "a&b.log.1").write_text("")
+    paths = ("/", "", "/podstatus.log", "/a%26b.log.1")
+    listed, again, sent, empty = [await scene.get(f"/logs{path}") for path in paths]
     assert listed == again
     first = '<a href="a%26b.log.1">a&amp;b.log.1</a>'
     second = '<a href="podstatus.log">podstatus.log</a>'
@@ -356,25 +333,19 @@ def test_the_agents_own_logs_are_listed_and_sent(tmp_path: Path) -> None:
     assert empty == (200, "")
 
 
-def test_nothing_else_can_be_read(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[int]:
-        (tmp_path / "secret").write_text("secret")
-        (scene.logs / "link").symlink_to(tmp_path / "secret")
-        (scene.logs / "folder").mkdir()
-        (scene.logs / ".hidden").write_text("secret")
-        os.mkfifo(scene.logs / "pipe")
-        code, page = await scene.get("/logs/")
-        assert (code, page) == (200, "<pre>\n</pre>\n")
-        names = ("link", "folder", ".hidden", "pipe", "none", "folder/", "..%2fsecret")
-        return [(await scene.get(f"/logs/{name}"))[0] for name in names]
-
-    assert play(tmp_path, act) == [404] * 7
+async def test_nothing_else_can_be_read(scene: Scene, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (scene.logs / "link").symlink_to(tmp_path / "secret")
+    (scene.logs / "folder").mkdir()
+    (scene.logs / ".hidden").write_text("secret")
+    os.mkfifo(scene.logs / "pipe")
+    code, page = await scene.get("/logs/")
+    assert (code, page) == (200, "<pre>\n</pre>\n")
+    names = ("link", "folder", ".hidden", "pipe", "none", "folder/", "..%2fsecret")
+    assert [(await scene.get(f"/logs/{name}"))[0] for name in names] == [404] * 7
 
 
-def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.logs.rename(tmp_path / "moved")
-        scene.logs.symlink_to(tmp_path / "moved")
-        return await scene.get("/logs/")
-
-    assert play(tmp_path, act)[0] == 404
+async def test_a_folder_that_is_a_link_is_not_followed(scene: Scene, tmp_path: Path) -> None:
+    scene.logs.rename(tmp_path / "moved")
+    scene.logs.symlink_to(tmp_path / "moved")
+    assert (await scene.get("/logs/"))[0] == 404

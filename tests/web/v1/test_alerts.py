@@ -1,14 +1,13 @@
 """/v1/alerts: filters, order, and the state of rules and receivers."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene
 
 ALERTS = (
     an_alert("web", "Flapping", "resolved"),
@@ -19,12 +18,9 @@ ALERTS = (
 )
 
 
-def ask(tmp_path: Path, query: str = "", *, code: int = 200) -> Any:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.alerts.known = FakeAlerts(*ALERTS).known
-        return await scene.get(f"/v1/alerts{query}", token="")
-
-    status, text = play(tmp_path, act)
+async def ask(scene: Scene, query: str = "", *, code: int = 200) -> Any:
+    scene.alerts.known = FakeAlerts(*ALERTS).known
+    status, text = await scene.get(f"/v1/alerts{query}", token="")
     assert status == code, text
     return json.loads(text)
 
@@ -33,8 +29,8 @@ def named(answer: Any) -> list[str]:
     return [f"{it['rule']} {it['subject']['name']}" for it in answer["alerts"]]
 
 
-def test_those_that_fire_come_first_and_the_gravest_before_the_others(tmp_path: Path) -> None:
-    answer = ask(tmp_path)
+async def test_those_that_fire_come_first_and_the_gravest_before_the_others(scene: Scene) -> None:
+    answer = await ask(scene)
     assert named(answer) == [
         "CrashLoop db",
         "CrashLoop web",
@@ -75,33 +71,27 @@ def test_those_that_fire_come_first_and_the_gravest_before_the_others(tmp_path: 
         ("?limit=1", ["CrashLoop db"]),
     ],
 )
-def test_what_is_asked_for_is_answered(tmp_path: Path, query: str, found: list[str]) -> None:
-    answer = ask(tmp_path, query)
+async def test_what_is_asked_for_is_answered(scene: Scene, query: str, found: list[str]) -> None:
+    answer = await ask(scene, query)
     assert named(answer) == found
     assert answer["remaining"] == (4 if query == "?limit=1" else 0)
 
 
 @pytest.mark.parametrize("query", ["?state=burning", "?severity=high", "?limit=0", "?label=a"])
-def test_invalid_parameters_are_rejected(tmp_path: Path, query: str) -> None:
-    assert ask(tmp_path, query, code=400)["reason"] == "BadRequest"
+async def test_invalid_parameters_are_rejected(scene: Scene, query: str) -> None:
+    assert (await ask(scene, query, code=400))["reason"] == "BadRequest"
 
 
-def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
-        return await scene.get("/v1/alerts")
-
-    status, text = play(tmp_path, act)
+async def test_a_node_without_rules_says_so(scene: Scene) -> None:
+    scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
+    status, text = await scene.get("/v1/alerts")
     assert status == 404
     assert "--no-alerts" in text
 
 
-def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
-        scene.view.sync_state = None
-        return await scene.get("/v1/alerts")
-
-    status, text = play(tmp_path, act)
+async def test_an_observer_says_that_it_asks_none(scene: Scene) -> None:
+    scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
+    scene.view.sync_state = None
+    status, text = await scene.get("/v1/alerts")
     assert status == 404
     assert "an observer evaluates no alert rules" in text

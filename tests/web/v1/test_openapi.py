@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from podstatus.web.routes import ROUTES
 from podstatus.web.v1.endpoints import ENDPOINTS
 from podstatus.web.v1.openapi import openapi_document
 from tests.support.web.fake_status_view import a_pod, make_entry
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene
 from tests.web.v1.json_schema import faults
 
 DOCUMENT: dict[str, Any] = json.loads(openapi_document())
@@ -122,40 +121,33 @@ def test_every_answer_of_ours_is_held_against_its_schema() -> None:
 
 
 @pytest.mark.parametrize("syncs", [True, False], ids=["agent", "observer"])
-def test_answers_are_as_the_document_says(tmp_path: Path, syncs: bool) -> None:
-    async def act(scene: Scene) -> dict[str, tuple[int, str]]:
-        scene.view.snapshot_cache.put(FULL)
-        scene.view.snapshot_cache.put(a_pod("bare", conditions=(), containers=(), labels={}))
-        scene.view.known_nodes = {"node-1": NODE}
-        scene.view.entries = [make_entry(1), make_entry(2, kind=EVENT)]
-        if not syncs:
-            scene.view.sync_state = None
-        return {pattern: await scene.get(path, token="") for pattern, path in ASKED.items()}
-
-    for pattern, (code, text) in play(tmp_path, act).items():
+async def test_answers_are_as_the_document_says(scene: Scene, syncs: bool) -> None:
+    scene.view.snapshot_cache.put(FULL)
+    scene.view.snapshot_cache.put(a_pod("bare", conditions=(), containers=(), labels={}))
+    scene.view.known_nodes = {"node-1": NODE}
+    scene.view.entries = [make_entry(1), make_entry(2, kind=EVENT)]
+    if not syncs:
+        scene.view.sync_state = None
+    for pattern, path in ASKED.items():
+        code, text = await scene.get(path, token="")
         responses = DOCUMENT["paths"][pattern]["get"]["responses"]
         schema = responses["200"]["content"]["application/json"]["schema"]
         assert code == 200, pattern
         assert faults(json.loads(text), schema, DOCUMENT) == [], pattern
 
 
-def test_errors_match_the_document(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
-        paths = ("/v1/pods?x=1", "/v1/pods/ns/gone", "/v1/nope")
-        return [await scene.get(path) for path in paths]
-
+async def test_errors_match_the_document(scene: Scene) -> None:
     schema = DOCUMENT["paths"]["/v1/pods"]["get"]["responses"]["default"]["content"]
-    for code, text in play(tmp_path, act):
+    paths = ("/v1/pods?x=1", "/v1/pods/ns/gone", "/v1/nope")
+    for path in paths:
+        code, text = await scene.get(path)
         assert code in (400, 404)
         assert faults(json.loads(text), schema["application/json"]["schema"], DOCUMENT) == []
 
 
-def test_every_field_of_a_pod_is_encoded(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        scene.view.snapshot_cache.put(FULL)
-        return await scene.get("/v1/pods/ns/p")
-
-    pod = json.loads(play(tmp_path, act)[1])["pod"]
+async def test_every_field_of_a_pod_is_encoded(scene: Scene) -> None:
+    scene.view.snapshot_cache.put(FULL)
+    pod = json.loads((await scene.get("/v1/pods/ns/p"))[1])["pod"]
     shown = DOCUMENT["components"]["schemas"]
     assert set(pod) == set(shown["PodView"]["properties"])
     assert set(pod["containers"][0]) == set(shown["ContainerSummary"]["properties"])
@@ -163,8 +155,8 @@ def test_every_field_of_a_pod_is_encoded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/openapi/v3"])
-def test_the_document_is_there(tmp_path: Path, path: str) -> None:
-    code, text = play(tmp_path, lambda scene: scene.get(path, token=""))
+async def test_the_document_is_there(scene: Scene, path: str) -> None:
+    code, text = await scene.get(path, token="")
     assert (code, json.loads(text)) == (200, DOCUMENT)
 
 

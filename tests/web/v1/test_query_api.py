@@ -1,7 +1,6 @@
 """The query API over HTTPS: pods, timelines, nodes, events and freshness."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -20,20 +19,16 @@ from podstatus.web.v1.filters import MAX_QUERY_BYTES, PodFilter
 from podstatus.web.v1.handlers import paginate_pods
 from podstatus.web.v1.wire import parse_transition, rfc3339_millis, transition_view
 from tests.support.web.fake_status_view import AT, a_pod, make_entry
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene
 
 NOW = Time.from_unix_nanos(AT)
 
 
-def ask_all(tmp_path: Path, *paths: str, code: int = 200, **known: Any) -> list[Any]:
+async def ask_all(scene: Scene, *paths: str, code: int = 200, **known: Any) -> list[Any]:
     """The decoded responses to GETs, with this snapshot and history."""
-
-    async def act(scene: Scene) -> list[Any]:
-        set_up(scene, **known)
-        async with scene.client("") as session:
-            return [await _get(session, path, code) for path in paths]
-
-    return play(tmp_path, act)
+    set_up(scene, **known)
+    async with scene.client("") as session:
+        return [await _get(session, path, code) for path in paths]
 
 
 async def _get(session: aiohttp.ClientSession, path: str, code: int) -> Any:
@@ -46,8 +41,8 @@ async def _get(session: aiohttp.ClientSession, path: str, code: int) -> Any:
         return document
 
 
-def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
-    (document,) = ask_all(tmp_path, path, code=code, **known)
+async def ask(scene: Scene, path: str, *, code: int = 200, **known: Any) -> Any:
+    (document,) = await ask_all(scene, path, code=code, **known)
     return document
 
 
@@ -78,8 +73,8 @@ CRASHING = a_pod(
 PODS = (a_pod("b"), a_pod("a"), CRASHING, a_pod("job", "shop", phase="Succeeded", node="node-2"))
 
 
-def test_pods_are_sorted_and_have_their_health(tmp_path: Path) -> None:
-    document = ask(tmp_path, "/v1/pods", pods=PODS)
+async def test_pods_are_sorted_and_have_their_health(scene: Scene) -> None:
+    document = await ask(scene, "/v1/pods", pods=PODS)
     assert names(document) == ["ns/a", "ns/b", "shop/job", "shop/web"]
     assert [pod["health"]["state"] for pod in document["pods"]] == [
         "healthy",
@@ -93,7 +88,7 @@ def test_pods_are_sorted_and_have_their_health(tmp_path: Path) -> None:
     assert document["pods"][0]["created"] == "2026-11-15T11:59:00Z"
 
 
-def test_pods_can_be_asked_for_by_what_they_are(tmp_path: Path) -> None:
+async def test_pods_can_be_asked_for_by_what_they_are(scene: Scene) -> None:
     expected = {
         "namespace=shop": ["shop/job", "shop/web"],
         "labelSelector=app%20in%20(a,web)": ["ns/a", "shop/web"],
@@ -104,24 +99,18 @@ def test_pods_can_be_asked_for_by_what_they_are(tmp_path: Path) -> None:
         "namespace=ns&health=crashing": [],
         "namespace=": ["ns/a", "ns/b", "shop/job", "shop/web"],
     }
-    documents = ask_all(tmp_path, *(f"/v1/pods?{query}" for query in expected), pods=PODS)
+    documents = await ask_all(scene, *(f"/v1/pods?{query}" for query in expected), pods=PODS)
     assert dict(zip(expected, map(names, documents), strict=True)) == expected
 
 
-def test_pods_come_a_page_at_a_time(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[list[str], int]]:
-        set_up(scene, pods=PODS)
-        pages, after = [], ""
-        while True:
-            document = json.loads((await scene.get(f"/v1/pods?limit=3&continue={after}"))[1])
-            pages.append((names(document), document["remaining"]))
-            # Pods are created and deleted between the pages.
-            scene.view.snapshot_cache.remove(a_pod("a").uid)
-            scene.view.snapshot_cache.put(a_pod("aa"))
-            if not (after := document["continue"]):
-                return pages
-
-    assert play(tmp_path, act) == [(["ns/a", "ns/b", "shop/job"], 1), (["shop/web"], 0)]
+async def test_pods_come_a_page_at_a_time(scene: Scene) -> None:
+    first = await ask(scene, "/v1/pods?limit=3", pods=PODS)
+    assert (names(first), first["remaining"]) == (["ns/a", "ns/b", "shop/job"], 1)
+    # Pods are created and deleted between the pages.
+    scene.view.snapshot_cache.remove(a_pod("a").uid)
+    scene.view.snapshot_cache.put(a_pod("aa"))
+    last = await ask(scene, f"/v1/pods?limit=3&continue={first['continue']}")
+    assert (names(last), last["remaining"], last["continue"]) == (["shop/web"], 0, "")
 
 
 @given(
@@ -140,7 +129,7 @@ def test_pages_have_every_pod_once_and_in_order(given: set[tuple[str, str]], lim
     assert seen == sorted(given)
 
 
-def test_an_invalid_request_is_rejected_with_a_message(tmp_path: Path) -> None:
+async def test_an_invalid_request_is_rejected_with_a_message(scene: Scene) -> None:
     expected = {
         "/v1/pods?label=app": "unknown parameter label",
         "/v1/status?x=1": "unknown parameter x",
@@ -159,41 +148,41 @@ def test_an_invalid_request_is_rejected_with_a_message(tmp_path: Path) -> None:
         "/v1/events?after=99999999999999999999": "must be an integer from",
     }
     for document, says in zip(
-        ask_all(tmp_path, *expected, code=400), expected.values(), strict=True
+        await ask_all(scene, *expected, code=400), expected.values(), strict=True
     ):
         kind = (document["kind"], document["status"], document["code"], document["reason"])
         assert kind == ("Status", "Failure", 400, "BadRequest")
         assert says in document["message"]
 
 
-def test_what_is_not_known_is_404_in_json(tmp_path: Path) -> None:
+async def test_what_is_not_known_is_404_in_json(scene: Scene) -> None:
     expected = {
         "/v1/pods/ns/gone": "/v1/pods/ns/gone/timeline",
         "/v1/pods/ns/gone/timeline": "is unknown and has no history",
         "/v1/nodes/other": "/v1/nodes lists the known ones",
     }
-    documents = ask_all(tmp_path, *expected, code=404, pods=PODS)
+    documents = await ask_all(scene, *expected, code=404, pods=PODS)
     for document, says in zip(documents, expected.values(), strict=True):
         assert document["reason"] == "NotFound"
         assert says in document["message"]
 
 
-def test_a_pod_has_the_progress_of_its_sync(tmp_path: Path) -> None:
-    document = ask(tmp_path, "/v1/pods/shop/web", pods=PODS)
+async def test_a_pod_has_the_progress_of_its_sync(scene: Scene) -> None:
+    document = await ask(scene, "/v1/pods/shop/web", pods=PODS)
     assert document["pod"]["uid"] == "uid-shop-web"
     assert document["pod"]["containers"][0]["restarts"] == 4
     assert document["sync"] == {"version": 7, "unsent": 2, "oldestUnsentSeconds": 0.0}
 
 
-def test_the_newer_of_two_pods_with_one_name_is_returned(tmp_path: Path) -> None:
+async def test_the_newer_of_two_pods_with_one_name_is_returned(scene: Scene) -> None:
     newer = a_pod(uid="uid-new", created=NOW)
-    document = ask(tmp_path, "/v1/pods/ns/p", pods=(newer, a_pod()))
+    document = await ask(scene, "/v1/pods/ns/p", pods=(newer, a_pod()))
     assert document["pod"]["uid"] == "uid-new"
 
 
-def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
+async def test_a_timeline_is_in_order_to_the_millisecond(scene: Scene) -> None:
     entries = [make_entry(1), make_entry(2, "other"), make_entry(3)]
-    document = ask(tmp_path, "/v1/pods/ns/p/timeline", entries=entries)
+    document = await ask(scene, "/v1/pods/ns/p/timeline", entries=entries)
     assert [(it["id"], it["at"]) for it in document["transitions"]] == [
         (1, "2026-11-15T12:00:00.001Z"),
         (3, "2026-11-15T12:00:00.003Z"),
@@ -203,26 +192,26 @@ def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
     assert document["history"]["overflowed"] == 0
 
 
-def test_a_timeline_goes_on_where_it_ended(tmp_path: Path) -> None:
+async def test_a_timeline_goes_on_where_it_ended(scene: Scene) -> None:
     entries = [make_entry(number) for number in range(1, 6)]
     paths = (f"/v1/pods/ns/p/timeline?{it}" for it in ("after=1&limit=2", "after=5"))
-    document, last = ask_all(tmp_path, *paths, entries=entries)
+    document, last = await ask_all(scene, *paths, entries=entries)
     assert [it["id"] for it in document["transitions"]] == [2, 3]
     assert (document["after"], document["more"]) == (3, True)
     assert (last["transitions"], last["after"], last["more"]) == ([], 5, False)
 
 
-def test_a_pod_without_a_history_has_an_empty_timeline(tmp_path: Path) -> None:
-    assert ask(tmp_path, "/v1/pods/ns/a/timeline", pods=PODS)["transitions"] == []
+async def test_a_pod_without_a_history_has_an_empty_timeline(scene: Scene) -> None:
+    assert (await ask(scene, "/v1/pods/ns/a/timeline", pods=PODS))["transitions"] == []
 
 
-def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
+async def test_events_are_picked_from_all_that_happened(scene: Scene) -> None:
     entries = [
         make_entry(number, kind=EVENT if number % 3 == 0 else "phase") for number in range(1, 10)
     ]
     entries.append(make_entry(10, kind=EVENT, namespace="other"))
     path = "/v1/events?namespace=ns"
-    document, rest = ask_all(tmp_path, f"{path}&limit=2", f"{path}&after=6", entries=entries)
+    document, rest = await ask_all(scene, f"{path}&limit=2", f"{path}&after=6", entries=entries)
     assert [it["id"] for it in document["transitions"]] == [3, 6]
     assert document["transitions"][0]["reason"] == "Started"
     assert (document["after"], document["more"]) == (6, True)
@@ -230,93 +219,79 @@ def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
     assert (rest["after"], rest["more"]) == (10, False)
 
 
-def test_one_request_looks_at_so_much_and_no_more(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[Any, int]:
-        scene.view.entries = [make_entry(number) for number in range(1, 60_001)]
-        document = json.loads((await scene.get("/v1/events"))[1])
-        return document, scene.view.read
-
-    document, read = play(tmp_path, act)
-    assert read == 50_000
+async def test_one_request_looks_at_so_much_and_no_more(scene: Scene) -> None:
+    scene.view.entries = [make_entry(number) for number in range(1, 60_001)]
+    document = json.loads((await scene.get("/v1/events"))[1])
+    assert scene.view.read == 50_000
     assert (document["transitions"], document["after"], document["more"]) == ([], 50_000, True)
 
 
-def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.view.broken = True
-        paths = ("/v1/pods/ns/p/timeline", "/v1/events", "/v1/pods", "/v1/status")
-        return [await scene.get(path) for path in paths]
-
-    codes, texts = zip(*play(tmp_path, act), strict=True)
+async def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(scene: Scene) -> None:
+    scene.view.broken = True
+    paths = ("/v1/pods/ns/p/timeline", "/v1/events", "/v1/pods", "/v1/status")
+    codes, texts = zip(*([await scene.get(path) for path in paths]), strict=True)
     assert codes == (503, 503, 200, 200)
     assert "disk full" in texts[0]
 
 
-def test_one_node_is_an_object_and_many_are_a_list(tmp_path: Path) -> None:
-    assert ask(tmp_path, "/v1/node")["node"]["name"] == "node-1"
+async def test_one_node_is_an_object_and_many_are_a_list(scene: Scene) -> None:
+    assert (await ask(scene, "/v1/node"))["node"]["name"] == "node-1"
     two = {name: NodeSummary(name=name) for name in ("z", "y")}
-    for number, (path, code) in enumerate([("node", 404), ("nodes", 200), ("nodes/z", 200)]):
-        (tmp_path / str(number)).mkdir()
-        document = ask(tmp_path / str(number), f"/v1/{path}", code=code, known_nodes=two)
-        if path == "nodes":
-            assert [node["name"] for node in document["nodes"]] == ["y", "z"]
+    await ask(scene, "/v1/node", code=404, known_nodes=two)
+    assert [node["name"] for node in (await ask(scene, "/v1/nodes"))["nodes"]] == ["y", "z"]
+    await ask(scene, "/v1/nodes/z")
 
 
-def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[str, Any]:
-        scene.view.age = Freshness(server_reachable=False, server_age_seconds=321.5)
-        async with scene.client("") as session, session.get("/v1/pods") as answer:
-            return answer.headers["X-Podstatus-Age"], await answer.json()
-
-    age, document = play(tmp_path, act)
+async def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(scene: Scene) -> None:
+    scene.view.age = Freshness(server_reachable=False, server_age_seconds=321.5)
+    async with scene.client("") as session, session.get("/v1/pods") as answer:
+        age, document = answer.headers["X-Podstatus-Age"], await answer.json()
     assert age == "321.500"
     assert document["freshness"]["serverReachable"] is False
     assert document["freshness"]["serverAgeSeconds"] == 321.5
 
 
-def test_measurements_are_rounded_to_three_decimals(tmp_path: Path) -> None:
+async def test_measurements_are_rounded_to_three_decimals(scene: Scene) -> None:
     used = {"cpu": 0.1 + 0.2, "memory": 2096050176.0}
     known: dict[str, Any] = {
         "known_nodes": {"n": NodeSummary(name="n", used=used, lease_age_seconds=1.4723011059)},
         "age": Freshness(server_age_seconds=1.472496194999998, runtime_age_seconds=None),
     }
-    one, many = ask_all(tmp_path, "/v1/node", "/v1/nodes", **known)
+    one, many = await ask_all(scene, "/v1/node", "/v1/nodes", **known)
     for document, node in ((one, one["node"]), (many, many["nodes"][0])):
         assert str(node["used"]) == "{'cpu': 0.3, 'memory': 2096050176}"
         assert node["leaseAgeSeconds"] == 1.472
         assert document["freshness"]["serverAgeSeconds"] == 1.472
 
 
-def test_the_whole_is_counted(tmp_path: Path) -> None:
-    document = ask(tmp_path, "/v1/status", pods=PODS)
+async def test_the_whole_is_counted(scene: Scene) -> None:
+    document = await ask(scene, "/v1/status", pods=PODS)
     assert document["pods"] == 4
     assert document["phases"] == {"Running": 3, "Succeeded": 1}
     assert document["health"] == {"healthy": 2, "crashing": 1, "done": 1}
     assert document["history"]["written"] == 3
 
 
-def test_head_is_get_without_what_it_has(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> tuple[int, bytes, str]:
-        async with scene.client("") as session, session.head("/v1/pods") as answer:
-            return answer.status, await answer.read(), answer.headers["X-Podstatus-Age"]
-
-    assert play(tmp_path, act) == (200, b"", "0.250")
-
-
-def test_nothing_can_be_changed(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with scene.client() as session:
-            for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"):
-                async with session.request(method, "/v1/pods") as answer:
-                    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD"), method
-                    assert "/v1/pods allows GET, HEAD" in (await answer.json())["message"]
-
-    play(tmp_path, act)
+async def test_head_is_get_without_what_it_has(scene: Scene) -> None:
+    async with scene.client("") as session, session.head("/v1/pods") as answer:
+        assert (answer.status, await answer.read(), answer.headers["X-Podstatus-Age"]) == (
+            200,
+            b"",
+            "0.250",
+        )
 
 
-def test_a_query_has_an_end(tmp_path: Path) -> None:
+async def test_nothing_can_be_changed(scene: Scene) -> None:
+    async with scene.client() as session:
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"):
+            async with session.request(method, "/v1/pods") as answer:
+                assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD"), method
+                assert "/v1/pods allows GET, HEAD" in (await answer.json())["message"]
+
+
+async def test_a_query_has_an_end(scene: Scene) -> None:
     path = f"/v1/pods?labelSelector={'a' * MAX_QUERY_BYTES}"
-    assert "use fewer parameters" in ask(tmp_path, path, code=414)["message"]
+    assert "use fewer parameters" in (await ask(scene, path, code=414))["message"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
@@ -35,7 +34,7 @@ from podstatus.web.v1.wire import PodView, encode_response, pod_view
 from podstatus.web.watch.sse import encode_event
 from tests.support.web.fake_alerts import an_alert
 from tests.support.web.fake_status_view import make_entry
-from tests.support.web.node_server import Scene, play
+from tests.support.web.node_server import Scene
 
 NOW = Time.parse("2026-11-15T12:00:00Z")
 FREE_KEYS = ("labels", "annotations")
@@ -100,24 +99,21 @@ def fill(scene: Scene) -> None:
     view.entries.append(make_entry(9, "crashing", kind=kinds.EVENT, namespace="default"))
 
 
-def answers(tmp_path: Path) -> dict[str, str]:
-    async def act(scene: Scene) -> dict[str, str]:
-        fill(scene)
-        alerts = scene.alerts
-        alerts.known = {
-            alert.id: alert
-            for alert in (an_alert("web"), an_alert("db", state="resolved"), an_alert(scope="node"))
-        }
-        alerts.states = [RuleState(name="R", scope="pod", switched_off=True)]
-        alerts.receivers = [DeliveryState(name="log", rules=("R",))]
-        found = {}
-        for pattern, path in PATHS.items():
-            code, found[pattern] = await scene.get(path)
-            assert code == 200, found[pattern]
-        _, found["error"] = await scene.get("/v1/pods?nope=1")
-        return found
-
-    return play(tmp_path, act)
+async def answers(scene: Scene) -> dict[str, str]:
+    fill(scene)
+    alerts = scene.alerts
+    alerts.known = {
+        alert.id: alert
+        for alert in (an_alert("web"), an_alert("db", state="resolved"), an_alert(scope="node"))
+    }
+    alerts.states = [RuleState(name="R", scope="pod", switched_off=True)]
+    alerts.receivers = [DeliveryState(name="log", rules=("R",))]
+    found = {}
+    for pattern, path in PATHS.items():
+        code, found[pattern] = await scene.get(path)
+        assert code == 200, found[pattern]
+    _, found["error"] = await scene.get("/v1/pods?nope=1")
+    return found
 
 
 def keys(value: Any) -> Iterator[str]:
@@ -140,8 +136,8 @@ def test_every_endpoint_with_a_response_is_tested() -> None:
     assert set(PATHS) == {it.pattern for it in ENDPOINTS if it.response is not None}
 
 
-def test_no_key_of_a_response_has_an_underscore(tmp_path: Path) -> None:
-    for pattern, text in answers(tmp_path).items():
+async def test_no_key_of_a_response_has_an_underscore(scene: Scene) -> None:
+    for pattern, text in (await answers(scene)).items():
         assert with_underscore(json.loads(text)) == [], pattern
 
 
@@ -259,8 +255,8 @@ def test_a_state_of_the_history_file_is_read_as_it_was_written(
     assert format_container_state(state) == text
 
 
-def test_transitions_of_containers_have_both_states(tmp_path: Path) -> None:
-    text = answers(tmp_path)["/v1/pods/{namespace}/{name}/timeline"]
+async def test_transitions_of_containers_have_both_states(scene: Scene) -> None:
+    text = (await answers(scene))["/v1/pods/{namespace}/{name}/timeline"]
     containers = [it for it in json.loads(text)["transitions"] if it["kind"] == "container"]
     assert [(it["stateBefore"], it["stateAfter"]) for it in containers] == [
         ({"state": "running"}, {"state": "terminated", "reason": "Error", "exitCode": 3}),
@@ -272,8 +268,10 @@ def test_transitions_of_containers_have_both_states(tmp_path: Path) -> None:
     assert all("before" not in it and "after" not in it for it in containers)
 
 
-def test_the_commands_decode_what_the_server_encodes_with_the_same_structs(tmp_path: Path) -> None:
-    found = answers(tmp_path)
+async def test_the_commands_decode_what_the_server_encodes_with_the_same_structs(
+    scene: Scene,
+) -> None:
+    found = await answers(scene)
     for endpoint in ENDPOINTS:
         if endpoint.response is not None:
             text = found[endpoint.pattern]

@@ -17,7 +17,7 @@ from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.serve_watch import WatchLimits, WatchService
-from tests.support.web.node_server import TOKEN, Scene, play, until
+from tests.support.web.node_server import TOKEN, Scene, serve, until
 from tests.support.web.sse_client import Copy, Event, Parser, watching
 
 
@@ -54,135 +54,111 @@ def names(events: list[Event]) -> list[str]:
     return [event.name for event in events]
 
 
-def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        cache = scene.view.snapshot_cache
-        cache.put(pod("a", "Pending"))
-        cache.put(pod("b"))
-        async with watching(scene) as stream:
-            assert stream.answer.headers["Content-Type"] == "text/event-stream"
-            assert stream.answer.headers["Cache-Control"] == "no-store"
-            assert stream.answer.headers["X-Content-Type-Options"] == "nosniff"
-            first = await stream.until("synced")
-            assert names(first) == ["pod", "pod", "synced"]
-            assert first[0].data["name"] == "a"
-            assert first[0].data["health"]["state"] == "starting"
-            assert [event.id for event in first] == [f"{cache.epoch}-{n}" for n in (1, 2, 2)]
-            assert first[-1].data == {"resumed": False}
-            cache.put(pod("a", "Running"))
-            cache.remove(PodUID("uid-b"))
-            gone, changed = await stream.until("pod")
-            assert (gone.name, gone.data["name"]) == ("deleted", "b")
-            assert changed.data["phase"] == "Running"
-            assert changed.id == f"{cache.epoch}-4", "with it, both have been seen"
-
-    play(tmp_path, act)
+async def test_what_is_there_comes_first_and_then_what_changes(scene: Scene) -> None:
+    cache = scene.view.snapshot_cache
+    cache.put(pod("a", "Pending"))
+    cache.put(pod("b"))
+    async with watching(scene) as stream:
+        assert stream.answer.headers["Content-Type"] == "text/event-stream"
+        assert stream.answer.headers["Cache-Control"] == "no-store"
+        assert stream.answer.headers["X-Content-Type-Options"] == "nosniff"
+        first = await stream.until("synced")
+        assert names(first) == ["pod", "pod", "synced"]
+        assert first[0].data["name"] == "a"
+        assert first[0].data["health"]["state"] == "starting"
+        assert [event.id for event in first] == [f"{cache.epoch}-{n}" for n in (1, 2, 2)]
+        assert first[-1].data == {"resumed": False}
+        cache.put(pod("a", "Running"))
+        cache.remove(PodUID("uid-b"))
+        gone, changed = await stream.until("pod")
+        assert (gone.name, gone.data["name"]) == ("deleted", "b")
+        assert changed.data["phase"] == "Running"
+        assert changed.id == f"{cache.epoch}-4", "with it, both have been seen"
 
 
-def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        counts = WatchCounts()
-        limit(scene, counts=counts)
-        async with watching(scene) as stream:
-            await stream.until("synced")
-            for number in range(100):
-                scene.view.snapshot_cache.put(pod("a", message=str(number)))
-            event = await stream.next()
-            assert event is not None
-            assert event.data["message"] == "99"
-            assert counts.events == 2, "that it was synced, and the pod"
-
-    play(tmp_path, act)
+async def test_changes_that_come_together_are_sent_once(scene: Scene) -> None:
+    counts = WatchCounts()
+    limit(scene, counts=counts)
+    async with watching(scene) as stream:
+        await stream.until("synced")
+        for number in range(100):
+            scene.view.snapshot_cache.put(pod("a", message=str(number)))
+        event = await stream.next()
+        assert event is not None
+        assert event.data["message"] == "99"
+        assert counts.events == 2, "that it was synced, and the pod"
 
 
-def test_a_pod_that_leaves_the_filter_is_deleted(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        cache = scene.view.snapshot_cache
-        cache.put(pod("a", app="web"))
-        cache.put(pod("b", app="db"))
-        async with watching(scene, "?labelSelector=app%3Dweb&phase=Running") as stream:
-            assert [event.data.get("name") for event in await stream.until("synced")] == ["a", None]
-            cache.put(pod("b", "Failed", app="db"))
-            cache.put(pod("a", "Failed", app="web"))
-            event = await stream.next()
-            assert event is not None
-            assert (event.name, event.data["name"]) == ("deleted", "a")
-
-    play(tmp_path, act)
+async def test_a_pod_that_leaves_the_filter_is_deleted(scene: Scene) -> None:
+    cache = scene.view.snapshot_cache
+    cache.put(pod("a", app="web"))
+    cache.put(pod("b", app="db"))
+    async with watching(scene, "?labelSelector=app%3Dweb&phase=Running") as stream:
+        assert [event.data.get("name") for event in await stream.until("synced")] == ["a", None]
+        cache.put(pod("b", "Failed", app="db"))
+        cache.put(pod("a", "Failed", app="web"))
+        event = await stream.next()
+        assert event is not None
+        assert (event.name, event.data["name"]) == ("deleted", "a")
 
 
-def test_a_resumed_watch_gets_only_the_changes(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        cache = scene.view.snapshot_cache
-        for name in "abc":
-            cache.put(pod(name))
-        async with watching(scene) as stream:
-            last = (await stream.until("synced"))[-1].id
-        cache.put(pod("b", "Failed"))
-        cache.remove(PodUID("uid-c"))
-        for query, header in ((f"?after={last}", ""), ("", last), ("?after=0-0", last)):
-            async with watching(scene, query, header) as stream:
-                events = await stream.until("synced")
-                received = [(event.name, event.data.get("name")) for event in events]
-                assert received == [("deleted", "c"), ("pod", "b"), ("synced", None)]
-                assert events[-1].data == {"resumed": True}
-
-    play(tmp_path, act)
+async def test_a_resumed_watch_gets_only_the_changes(scene: Scene) -> None:
+    cache = scene.view.snapshot_cache
+    for name in "abc":
+        cache.put(pod(name))
+    async with watching(scene) as stream:
+        last = (await stream.until("synced"))[-1].id
+    cache.put(pod("b", "Failed"))
+    cache.remove(PodUID("uid-c"))
+    for query, header in ((f"?after={last}", ""), ("", last), ("?after=0-0", last)):
+        async with watching(scene, query, header) as stream:
+            events = await stream.until("synced")
+            received = [(event.name, event.data.get("name")) for event in events]
+            assert received == [("deleted", "c"), ("pod", "b"), ("synced", None)]
+            assert events[-1].data == {"resumed": True}
 
 
-def test_an_id_of_another_epoch_resets_the_client(tmp_path: Path) -> None:
-    async def first(scene: Scene) -> Event:
-        scene.view.snapshot_cache.put(pod("a"))
-        scene.view.snapshot_cache.put(pod("b"))
-        async with watching(scene) as stream:
-            return (await stream.until("synced"))[-1]
-
-    async def second(scene: Scene) -> None:
-        scene.view.snapshot_cache.put(pod("b"))
-        async with watching(scene, last=seen.id) as stream:
+async def test_an_id_of_another_epoch_resets_the_client(scene: Scene, tmp_path: Path) -> None:
+    scene.view.snapshot_cache.put(pod("a"))
+    scene.view.snapshot_cache.put(pod("b"))
+    async with watching(scene) as stream:
+        seen = (await stream.until("synced"))[-1]
+    (tmp_path / "2").mkdir()
+    async with serve(tmp_path / "2") as second:
+        second.view.snapshot_cache.put(pod("b"))
+        async with watching(second, last=seen.id) as stream:
             events = await stream.until("synced")
             assert names(events) == ["reset", "pod", "synced"]
             assert "restarted" in events[0].data["reason"]
 
-    (tmp_path / "1").mkdir()
-    (tmp_path / "2").mkdir()
-    seen = play(tmp_path / "1", first)
-    play(tmp_path / "2", second)
+
+async def test_silence_has_a_heartbeat(scene: Scene) -> None:
+    cache = scene.view.snapshot_cache
+    limit(scene, pace=WatchTiming(heartbeat_seconds=0.05))
+    async with watching(scene, "?namespace=elsewhere") as stream:
+        await stream.until("synced")
+        cache.put(pod("a"))
+        task = asyncio.create_task(stream.next())
+        await until(lambda: stream.parser.comments >= 3)
+        assert stream.parser.last_id == f"{cache.epoch}-1", "one gets on without events, too"
+        task.cancel()
 
 
-def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        cache = scene.view.snapshot_cache
-        limit(scene, pace=WatchTiming(heartbeat_seconds=0.05))
-        async with watching(scene, "?namespace=elsewhere") as stream:
-            await stream.until("synced")
-            cache.put(pod("a"))
-            task = asyncio.create_task(stream.next())
-            await until(lambda: stream.parser.comments >= 3)
-            assert stream.parser.last_id == f"{cache.epoch}-1", "one gets on without events, too"
-            task.cancel()
-
-    play(tmp_path, act)
+async def test_clients_above_the_limit_are_rejected(scene: Scene) -> None:
+    watches = limit(scene, WatchLimits(max_clients=1))
+    async with watching(scene) as stream:
+        await stream.until("synced")
+        async with scene.client() as session, session.get("/v1/watch") as refused:
+            assert refused.status == 429
+            assert refused.headers["Retry-After"] == "5"
+            assert "1 watch clients are connected" in await refused.text()
+    await until(lambda: watches.count == 0)
+    async with watching(scene) as stream:
+        await stream.until("synced")
 
 
-def test_clients_above_the_limit_are_rejected(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        watches = limit(scene, WatchLimits(max_clients=1))
-        async with watching(scene) as stream:
-            await stream.until("synced")
-            async with scene.client() as session, session.get("/v1/watch") as refused:
-                assert refused.status == 429
-                assert refused.headers["Retry-After"] == "5"
-                assert "1 watch clients are connected" in await refused.text()
-        await until(lambda: watches.count == 0)
-        async with watching(scene) as stream:
-            await stream.until("synced")
-
-    play(tmp_path, act)
-
-
-def test_anonymous_clients_leave_places_for_others(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
+async def test_anonymous_clients_leave_places_for_others(tmp_path: Path) -> None:
+    async with serve(tmp_path, token_webhook=True) as scene:
         counts = WatchCounts()
         limit(scene, WatchLimits(max_clients=4, max_clients_per_user=2), counts=counts)
         async with AsyncExitStack() as stack:
@@ -201,164 +177,133 @@ def test_anonymous_clients_leave_places_for_others(tmp_path: Path) -> None:
             assert counts.rejections.snapshot() == {("client",): 2, ("all",): 1}
         await until(lambda: counts.connected == 0)
 
-    play(tmp_path, act, token_webhook=True)
 
-
-def test_a_hanging_token_review_blocks_no_watch(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
+async def test_a_hanging_token_review_blocks_no_watch(tmp_path: Path) -> None:
+    async with serve(tmp_path, token_webhook=True) as scene:
         scene.reviews.down = True
         async with scene.client("token-of-ann") as session, session.get("/v1/watch") as answer:
             assert answer.status == 200
 
-    play(tmp_path, act, token_webhook=True)
+
+async def test_clients_learn_that_the_agent_stops(scene: Scene) -> None:
+    counts = WatchCounts()
+    limit(scene, counts=counts)
+    async with watching(scene) as stream:
+        await stream.until("synced")
+        stopping = asyncio.create_task(scene.server.stop())
+        (event,) = await stream.until("closing")
+        assert event.data["reason"] == "the server is stopping; reconnect later"
+        await stopping
+        assert counts.closes.snapshot() == {("stop",): 1}
 
 
-def test_clients_learn_that_the_agent_stops(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        counts = WatchCounts()
-        limit(scene, counts=counts)
-        async with watching(scene) as stream:
-            await stream.until("synced")
-            stopping = asyncio.create_task(scene.server.stop())
-            (event,) = await stream.until("closing")
-            assert event.data["reason"] == "the server is stopping; reconnect later"
-            await stopping
-            assert counts.closes.snapshot() == {("stop",): 1}
-
-    play(tmp_path, act)
-
-
-def test_a_stalled_client_is_disconnected_with_a_reason_and_resumes(
-    tmp_path: Path,
+async def test_a_stalled_client_is_disconnected_with_a_reason_and_resumes(
+    scene: Scene,
 ) -> None:
-    async def act(scene: Scene) -> None:
-        cache, counts = scene.view.snapshot_cache, WatchCounts()
-        limits = WatchLimits(stall_seconds=1, linger_seconds=60)
-        watches = limit(scene, limits, counts=counts)
-        for number in range(3_000):
-            cache.put(pod(f"p{number}", message="x" * 500))
-        copy = Copy()
-        async with slow_client(scene) as session, session.get("/v1/watch") as answer:
-            # The client does not read: all data waits in the buffers of kernel and server.
-            await until(lambda: watches.count == 1)
-            await until(lambda: watches.count == 0)
-            last = await read_all(answer, copy)
-        assert copy.close_reason == "the client has read nothing for 1 s; reconnect to resume"
-        assert counts.closes.snapshot() == {("slow",): 1}
-        assert 0 < len(copy.pods) < 3_000
-        cache.remove(PodUID("uid-p0"))
-        cache.put(pod("p1", "Failed"))
-        async with watching(scene, last=last) as stream:
-            events = await stream.until("synced")
-            assert events[-1].data == {"resumed": True}
-            for event in events:
-                copy.take(event)
-        assert copy.phases == {pod.name: pod.phase for pod in cache.pods().values()}
-
-    play(tmp_path, act)
+    cache, counts = scene.view.snapshot_cache, WatchCounts()
+    limits = WatchLimits(stall_seconds=1, linger_seconds=60)
+    watches = limit(scene, limits, counts=counts)
+    for number in range(3_000):
+        cache.put(pod(f"p{number}", message="x" * 500))
+    copy = Copy()
+    async with slow_client(scene) as session, session.get("/v1/watch") as answer:
+        # The client does not read: all data waits in the buffers of kernel and server.
+        await until(lambda: watches.count == 1)
+        await until(lambda: watches.count == 0)
+        last = await read_all(answer, copy)
+    assert copy.close_reason == "the client has read nothing for 1 s; reconnect to resume"
+    assert counts.closes.snapshot() == {("slow",): 1}
+    assert 0 < len(copy.pods) < 3_000
+    cache.remove(PodUID("uid-p0"))
+    cache.put(pod("p1", "Failed"))
+    async with watching(scene, last=last) as stream:
+        events = await stream.until("synced")
+        assert events[-1].data == {"resumed": True}
+        for event in events:
+            copy.take(event)
+    assert copy.phases == {pod.name: pod.phase for pod in cache.pods().values()}
 
 
-def test_a_slow_client_that_reads_is_not_disconnected(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        cache = scene.view.snapshot_cache
-        limit(scene, WatchLimits(stall_seconds=3))
-        for number in range(1_000):
-            cache.put(pod(f"p{number}", message="x" * 500))
-        copy = Copy()
-        async with slow_client(scene) as session, session.get("/v1/watch") as answer:
-            await asyncio.wait_for(read_all(answer, copy, pause=0.03, until_synced=True), 80)
-        assert not copy.close_reason
-        assert len(copy.pods) == 1_000
-
-    play(tmp_path, act)
+async def test_a_slow_client_that_reads_is_not_disconnected(scene: Scene) -> None:
+    cache = scene.view.snapshot_cache
+    limit(scene, WatchLimits(stall_seconds=3))
+    for number in range(1_000):
+        cache.put(pod(f"p{number}", message="x" * 500))
+    copy = Copy()
+    async with slow_client(scene) as session, session.get("/v1/watch") as answer:
+        await read_all(answer, copy, pause=0.03, until_synced=True)
+    assert not copy.close_reason
+    assert len(copy.pods) == 1_000
 
 
-def test_a_watch_has_a_maximum_duration(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        counts, limits = WatchCounts(), WatchLimits(max_seconds=1)
-        limit(scene, limits, pace=WatchTiming(heartbeat_seconds=0.02), counts=counts)
-        async with watching(scene) as stream:
+async def test_a_watch_has_a_maximum_duration(scene: Scene) -> None:
+    counts, limits = WatchCounts(), WatchLimits(max_seconds=1)
+    limit(scene, limits, pace=WatchTiming(heartbeat_seconds=0.02), counts=counts)
+    async with watching(scene) as stream:
+        await stream.until("synced")
+        (event,) = await stream.until("closing")
+        assert event.data["reason"] == "a watch lasts at most 1 s; reconnect to resume"
+        assert await stream.next() is None
+        assert counts.closes.snapshot() == {("long",): 1}
+
+
+async def test_a_page_is_read_once_for_clients_at_the_same_position(scene: Scene) -> None:
+    write(scene, *(make_entry(id) for id in range(1, 11)))
+    async with AsyncExitStack() as stack:
+        streams = [
+            await stack.enter_async_context(watching(scene, "?transitions=1")) for _ in range(5)
+        ]
+        for stream in streams:
             await stream.until("synced")
-            (event,) = await stream.until("closing")
-            assert event.data["reason"] == "a watch lasts at most 1 s; reconnect to resume"
-            assert await stream.next() is None
-            assert counts.closes.snapshot() == {("long",): 1}
-
-    play(tmp_path, act)
+        write(scene, make_entry(11))
+        for stream in streams:
+            assert (await stream.until("transition"))[-1].data["id"] == 11
+    assert scene.view.read == 11
 
 
-def test_a_page_is_read_once_for_clients_at_the_same_position(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        write(scene, *(make_entry(id) for id in range(1, 11)))
-        async with AsyncExitStack() as stack:
-            streams = [
-                await stack.enter_async_context(watching(scene, "?transitions=1")) for _ in range(5)
-            ]
-            for stream in streams:
-                await stream.until("synced")
-            write(scene, make_entry(11))
-            for stream in streams:
-                assert (await stream.until("transition"))[-1].data["id"] == 11
-        assert scene.view.read == 11
-
-    play(tmp_path, act)
-
-
-def test_transitions_are_complete_and_in_order(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        write(scene, *(make_entry(id) for id in range(1, 502)))
-        async with watching(scene, "?transitions=1") as stream:
-            events = await stream.until("synced")
-            assert [event.data["id"] for event in events[:-1]] == list(range(1, 502))
-            assert events[0].data["at"] == "2027-01-15T08:00:00.123Z"
-            assert events[0].data["after"] == "Phase1"
-            assert events[-1].id == "transitions-501"
-            write(scene, make_entry(502))
-            assert (await stream.until("transition"))[-1].data["id"] == 502
-        write(scene, make_entry(503))
-        async with watching(scene, "?transitions=1", last="transitions-502") as stream:
-            events = await stream.until("synced")
-            assert [event.data.get("id") for event in events] == [503, None]
-            assert events[-1].data == {"resumed": True}
-
-    play(tmp_path, act)
+async def test_transitions_are_complete_and_in_order(scene: Scene) -> None:
+    write(scene, *(make_entry(id) for id in range(1, 502)))
+    async with watching(scene, "?transitions=1") as stream:
+        events = await stream.until("synced")
+        assert [event.data["id"] for event in events[:-1]] == list(range(1, 502))
+        assert events[0].data["at"] == "2027-01-15T08:00:00.123Z"
+        assert events[0].data["after"] == "Phase1"
+        assert events[-1].id == "transitions-501"
+        write(scene, make_entry(502))
+        assert (await stream.until("transition"))[-1].data["id"] == 502
+    write(scene, make_entry(503))
+    async with watching(scene, "?transitions=1", last="transitions-502") as stream:
+        events = await stream.until("synced")
+        assert [event.data.get("id") for event in events] == [503, None]
+        assert events[-1].data == {"resumed": True}
 
 
-def test_pruned_transitions_are_reported_as_a_gap(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        write(scene, *(make_entry(id, "ab"[id % 2]) for id in range(7, 10)))
-        async with watching(scene, "?transitions=1&namespace=a&after=transitions-3") as stream:
-            missed, only, _ = await stream.until("synced")
-            assert missed.data == {"after": 3, "before": 7}
-            assert only.data["id"] == 8
-        async with watching(scene, "?transitions=1&after=transitions-20") as stream:
-            assert names(await stream.until("synced")) == ["reset", *["transition"] * 3, "synced"]
-
-    play(tmp_path, act)
+async def test_pruned_transitions_are_reported_as_a_gap(scene: Scene) -> None:
+    write(scene, *(make_entry(id, "ab"[id % 2]) for id in range(7, 10)))
+    async with watching(scene, "?transitions=1&namespace=a&after=transitions-3") as stream:
+        missed, only, _ = await stream.until("synced")
+        assert missed.data == {"after": 3, "before": 7}
+        assert only.data["id"] == 8
+    async with watching(scene, "?transitions=1&after=transitions-20") as stream:
+        assert names(await stream.until("synced")) == ["reset", *["transition"] * 3, "synced"]
 
 
-def test_a_history_that_cannot_be_read_closes_the_watch(tmp_path: Path) -> None:
-    async def act(scene: Scene) -> None:
-        async with watching(scene, "?transitions=1") as stream:
-            await stream.until("synced")
-            scene.view.broken = True
-            write(scene, make_entry(1))
-            (event,) = await stream.until("closing")
-            assert event.data["reason"] == "the history cannot be read; see the agent's log"
-        code, text = await scene.get("/v1/watch?transitions=1")
-        assert code == 503
-        assert "disk full" in text
-
-    play(tmp_path, act)
+async def test_a_history_that_cannot_be_read_closes_the_watch(scene: Scene) -> None:
+    async with watching(scene, "?transitions=1") as stream:
+        await stream.until("synced")
+        scene.view.broken = True
+        write(scene, make_entry(1))
+        (event,) = await stream.until("closing")
+        assert event.data["reason"] == "the history cannot be read; see the agent's log"
+    code, text = await scene.get("/v1/watch?transitions=1")
+    assert code == 503
+    assert "disk full" in text
 
 
 @pytest.mark.parametrize("query", ["phase=Nowhere", "health=stuck", "after=x"])
-def test_invalid_parameters_are_rejected(tmp_path: Path, query: str) -> None:
-    async def act(scene: Scene) -> None:
-        code, _ = await scene.get(f"/v1/watch?{query}")
-        assert code == 400
-
-    play(tmp_path, act)
+async def test_invalid_parameters_are_rejected(scene: Scene, query: str) -> None:
+    code, _ = await scene.get(f"/v1/watch?{query}")
+    assert code == 400
 
 
 def limit(

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.targets import ProbeTarget
+from podstatus.probes.metrics import ProbeMetrics
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock
@@ -42,7 +42,7 @@ class Rig:
             self.recorder,
             on_result=self._take,
             clock=self.clock,
-            observer=WorkCounts(),
+            metrics=ProbeMetrics(),
             random=lambda: chance,
         )
 
@@ -309,7 +309,7 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
         rig.recorder,
         on_result=lambda _: None,
         clock=rig.clock,
-        observer=WorkCounts(),
+        metrics=ProbeMetrics(),
         random=lambda: 0,
     )
     async with working(rig):

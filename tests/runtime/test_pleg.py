@@ -13,7 +13,7 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated import SimulatedRuntime
@@ -82,7 +82,7 @@ class Scene:
             clock=self.clock,
             on_change=self.changed.append,
             heartbeat=self.beat,
-            observer=WorkCounts(),
+            metrics=RuntimeMetrics(),
             random=lambda: 0.0,
         )
 
@@ -333,7 +333,7 @@ async def test_a_hundred_idle_simulated_pods_are_not_compared() -> None:
         clock=clock,
         on_change=changed.append,
         heartbeat=ignore,
-        observer=WorkCounts(),
+        metrics=RuntimeMetrics(),
     )
     await view.relist_once()
     assert len(changed) == 110

@@ -10,10 +10,11 @@ from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
+from podstatus.probes.metrics import ProbeMetrics
 from podstatus.probes.workers import CheckFunction, ProbeWorkers
 from podstatus.runtime.instrumented import instrument
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import ReportsProbes, ResizesPods
 from podstatus.sources.mux import Mux
@@ -30,7 +31,7 @@ from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import DecideResize, ResizeController
-from podstatus.workers.dependencies import WorkerDependencies, WorkerPolicy
+from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
@@ -80,8 +81,9 @@ class AgentInMemory:
         """`check`: the agent probes by it; otherwise the runtime says what probes find."""
         clock, runtime, recorder = world.clock, world.runtime, world.recorder
         self._runtime = runtime
-        self.work = WorkCounts()
-        counted = instrument(runtime, self.work, clock)
+        self.runtime_metrics, self.worker_metrics = RuntimeMetrics(), WorkerMetrics()
+        self.probe_metrics = ProbeMetrics()
+        counted = instrument(runtime, self.runtime_metrics, clock)
         self.directory = PodManager()
         self.lives = PodRegistry(self.directory, all_sources_ready=self.all_delivered)
         self.view = Pleg(
@@ -89,7 +91,7 @@ class AgentInMemory:
             clock=clock,
             on_change=self.wake,
             heartbeat=ignore,
-            observer=self.work,
+            metrics=self.runtime_metrics,
             period=relist,
             random=lambda: 0.5,
         )
@@ -116,7 +118,7 @@ class AgentInMemory:
             on_result=self.book.record,
             clock=clock,
             random=lambda: chance,
-            observer=self.work,
+            metrics=self.probe_metrics,
         )
         shared = WorkerDependencies(
             runtime=counted,
@@ -127,7 +129,7 @@ class AgentInMemory:
             recorder=recorder,
             clock=clock,
             policy=policy,
-            observer=self.work,
+            metrics=self.worker_metrics,
         )
         self.executor = ActionExecutor(
             counted,
@@ -139,7 +141,7 @@ class AgentInMemory:
             ),
             on_init_started=latency.record_init_container_started,
             actuator=actuation,
-            observer=self.work,
+            metrics=self.worker_metrics,
         )
         self.steps = PodSyncer(
             shared,

@@ -6,9 +6,9 @@ from typing import Any
 from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.decide.http_target import HttpTarget
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
@@ -19,7 +19,7 @@ from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
-from podstatus.workers.dependencies import WorkerDependencies, WorkerPolicy
+from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle_hooks import HookHttpGet, HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
@@ -57,17 +57,20 @@ class PodServices:
         manager, state = PodManager(pods), state or MemoryState()
         registry = PodRegistry(manager, all_sources_ready=lambda: True)
         statuses = StatusManager(None, manager, registry, state=state, clock=clock)
-        self.work = WorkCounts()
+        metrics = WorkerMetrics()
+        pleg = Pleg(
+            runtime, clock=clock, on_change=ignore, heartbeat=ignore, metrics=RuntimeMetrics()
+        )
         self.shared = WorkerDependencies(
             runtime=runtime,
-            pleg=Pleg(runtime, clock=clock, on_change=ignore, heartbeat=ignore, observer=self.work),
+            pleg=pleg,
             pod_manager=manager,
             registry=registry,
             statuses=statuses,
             recorder=recorder,
             clock=clock,
             policy=WorkerPolicy(),
-            observer=self.work,
+            metrics=metrics,
         )
         self.allocations = AllocationManager(state)
         actuator = ResizeActuator(
@@ -81,7 +84,7 @@ class PodServices:
             hooks=HookRunner(runtime, recorder, clock=clock, http_get=http_get, host_ips=tuple),
             on_init_started=ignore,
             actuator=actuator,
-            observer=self.work,
+            metrics=metrics,
         )
         self.probe_results = ProbeResultStore(statuses, ignore, ignore)
         self.syncer = PodSyncer(

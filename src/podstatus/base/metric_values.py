@@ -10,6 +10,9 @@ from itertools import accumulate
 
 import msgspec
 
+DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""Seconds. The defaults of Prometheus, where upstream sets no others."""
+
 
 class Histogram(msgspec.Struct, frozen=True):
     """Counts of observed values, by upper bound; immutable.

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random as chance
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
@@ -29,6 +28,7 @@ from podstatus.probes.decide.thresholds import (
     probe_settings,
     record_check,
 )
+from podstatus.probes.metrics import ProbeMetrics
 from podstatus.runtime.port import ProbeResult
 
 logger = logging.getLogger(__name__)
@@ -39,16 +39,6 @@ _MAX_ATTEMPTS = 3
 
 CheckFunction = Callable[[ProbeTarget], Awaitable[CheckResult]]
 """Checks a container once. Raises CheckError if the result is unknown."""
-
-
-class ProbeObserver(Protocol):
-    """Receives the outcome of checks, for metrics. Implementations must not block."""
-
-    def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
-        """A check is done, in `seconds`; its outcome is unknown if it could not be made."""
-
-    def pod_removed(self, uid: PodUID) -> None:
-        """All probes of this pod have stopped."""
 
 
 class ProbeWorkers:
@@ -64,7 +54,7 @@ class ProbeWorkers:
         *,
         on_result: Callable[[ProbeResult], None],
         clock: Clock,
-        observer: ProbeObserver,
+        metrics: ProbeMetrics,
         random: Callable[[], float] = chance.random,
     ) -> None:
         """`on_result` is called with every result, also if it equals the previous one."""
@@ -73,7 +63,7 @@ class ProbeWorkers:
         self._on_result = on_result
         self._clock = clock
         self._random = random
-        self._observer = observer
+        self._metrics = metrics
         self._group: asyncio.TaskGroup | None = None
         self._targets: dict[PodUID, dict[ProbeKey, ProbeTarget]] = {}
         """Targets of every pod that was seen, also of pods without an active probe."""
@@ -116,7 +106,7 @@ class ProbeWorkers:
         self._started.pop(uid, None)
         for key in self._targets.pop(uid, {}):
             self._stop(key)
-        self._observer.pod_removed(uid)
+        self._metrics.pods.pop(uid, None)
 
     def retain_only(self, uids: set[PodUID]) -> None:
         """Stop the probes of all pods except these."""
@@ -187,7 +177,7 @@ class ProbeWorkers:
         result = await self._check_with_retries(key)
         outcome = _outcome(result)
         seconds = (self._clock.monotonic() - began) / _SECOND
-        self._observer.check_finished(target, outcome, seconds)
+        self._metrics.check_finished(target, outcome, seconds)
         update = record_check(key.kind, settings, streak, outcome)
         if update.result is not None:
             self._report_result(key, success=update.result, output=result.output if result else "")

@@ -1,7 +1,7 @@
 """Pod lifecycle event generator: relists all pods once a second, and one pod on demand.
 
     pleg = Pleg(
-        runtime, clock=clock, on_change=workers.wake, heartbeat=heartbeat, observer=counts
+        runtime, clock=clock, on_change=workers.wake, heartbeat=heartbeat, metrics=metrics
     )
     await pleg.run()
 
@@ -16,7 +16,6 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from typing import Protocol
 
 import msgspec
 from msgspec import structs
@@ -27,6 +26,7 @@ from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.duration import format_duration
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pod_cache import PodCache
 from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
 
@@ -50,19 +50,6 @@ class RelistCounts(msgspec.Struct, frozen=True, kw_only=True):
     """How often the change feed broke off."""
 
 
-class RelistObserver(Protocol):
-    """Receives relist durations. Must not block."""
-
-    def relist_began(self, since_last: float) -> None:
-        """A list of all pods starts, `since_last` seconds after the previous one started."""
-
-    def relisted(self, seconds: float) -> None:
-        """A list of all pods succeeded or failed after `seconds`."""
-
-    def pod_relisted(self, seconds: float) -> None:
-        """A list of one pod succeeded or failed after `seconds`."""
-
-
 class Pleg:
     """The newest known state of all pods of a runtime. Not thread-safe: for one event loop."""
 
@@ -73,7 +60,7 @@ class Pleg:
         clock: Clock,
         on_change: Callable[[PodUID], None],
         heartbeat: Callable[[], None],
-        observer: RelistObserver,
+        metrics: RuntimeMetrics,
         period: float = 1.0,
         random: Callable[[], float] = random.random,
     ) -> None:
@@ -83,7 +70,7 @@ class Pleg:
         self._period = period
         self._heartbeat = heartbeat
         self._random = random
-        self._observer = observer
+        self._metrics = metrics
         self._relist_began: int | None = None
         """When the last list of all pods was requested, monotonic."""
         self._cache = PodCache()
@@ -160,7 +147,7 @@ class Pleg:
         try:
             pod = next(iter(await self._runtime.list_pods(uid)), None)
         finally:
-            self._observer.pod_relisted(self._seconds_since(began))
+            self._metrics.pod_relists.observe(self._seconds_since(began))
         if self._cache.apply_pod(request, uid, pod) and notify:
             self._on_change(uid)
         # The response to a later request may have arrived first.
@@ -171,7 +158,7 @@ class Pleg:
         """List all pods and report those that differ. After a failure the cache stays as it was."""
         request, now, began = self._cache.next_request(), self._clock.now(), self._clock.monotonic()
         if self._relist_began is not None:
-            self._observer.relist_began(self._seconds_since(self._relist_began))
+            self._metrics.relist_intervals.observe(self._seconds_since(self._relist_began))
         self._relist_began = began
         try:
             pods = await self._runtime.list_pods()
@@ -180,7 +167,7 @@ class Pleg:
             self._relist_failures.failed(error)
             return
         finally:
-            self._observer.relisted(self._seconds_since(began))
+            self._metrics.relists.observe(self._seconds_since(began))
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._relist_failures.recovered()
         self._last_relist, self._last_relist_monotonic = now, began

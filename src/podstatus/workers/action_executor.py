@@ -27,8 +27,8 @@ from podstatus.workers.actions.termination_order import (
     termination_order,
 )
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
+from podstatus.workers.dependencies import WorkerMetrics
 from podstatus.workers.lifecycle_hooks import HookRunner
-from podstatus.workers.ports import WorkObserver
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class ActionExecutor:
         hooks: HookRunner,
         on_init_started: Callable[[PodUID, Time], None],
         actuator: ResizeActuator,
-        observer: WorkObserver,
+        metrics: WorkerMetrics,
     ) -> None:
         """`on_init_started` is called for init containers that run to completion, not sidecars."""
         self._runtime = runtime
@@ -61,7 +61,7 @@ class ActionExecutor:
         self._hooks = hooks
         self._on_init_started = on_init_started
         self._actuator = actuator
-        self._observer = observer
+        self._metrics = metrics
         self._start_failures: dict[PodUID, dict[str, StartFailure]] = {}
 
     @property
@@ -186,7 +186,7 @@ class ActionExecutor:
             pod.uid, container.name, start.last_exit, self._now()
         )
         await self._actuator.before_start(pod, container)
-        self._observer.container_start_attempted(_container_type(start))
+        self._metrics.started_containers.inc(_container_type(start))
         try:
             container_id = await self._runtime.start_container(
                 pod, container, restart_count=start.restart_count
@@ -195,7 +195,7 @@ class ActionExecutor:
             failure = StartFailure(reason=error.reason, message=error.message)
             self._start_failures.setdefault(pod.uid, {})[container.name] = failure
             self._record_start_failure(about, container, error)
-            self._observer.container_start_failed(_container_type(start), error.reason)
+            self._metrics.failed_container_starts.inc(_container_type(start), error.reason)
             return False
         if _blocks_next(start):
             self._on_init_started(pod.uid, self._now())

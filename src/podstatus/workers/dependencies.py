@@ -1,16 +1,17 @@
-"""What several services of this package depend on: other services, intervals and options."""
+"""What several services of this package depend on: other services, options and metrics."""
 
 import msgspec
 
 from podstatus.base.clock import Clock
+from podstatus.base.metric_values import DEFAULT_BUCKETS, CounterVec, HistogramVec
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.features import FeatureGates
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
+from podstatus.status.counters import STARTUP_BOUNDS
 from podstatus.status.manager import StatusManager
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
-from podstatus.workers.ports import WorkObserver
 
 
 class WorkerPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,30 @@ class WorkerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     gates: FeatureGates = FeatureGates()
 
 
+_MAX_REASONS = 100
+"""Bound of the reasons of failed container starts, which the runtime chooses."""
+
+
+class WorkerMetrics:
+    """Updated in one event loop; readable from any thread."""
+
+    def __init__(self) -> None:
+        self.sync_durations = HistogramVec(*DEFAULT_BUCKETS)
+        """Steps of pod workers: `create`, `update`, `sync`, `kill` or `terminated`."""
+        self.worker_starts = HistogramVec(*DEFAULT_BUCKETS)
+        """Time from first seeing a pod to the first step of its worker."""
+        self.pod_starts = HistogramVec(*STARTUP_BOUNDS)
+        """Time from first seeing a pod to its phase Running."""
+        self.started_containers = CounterVec()
+        """Attempts, by container type: `container` or `init_container`."""
+        self.failed_container_starts = CounterVec(max_series=_MAX_REASONS)
+        """By container type and reason."""
+        self.recreated_pods = CounterVec()
+        """Finished pods that start again under the same UID, by `static`: `true` or empty."""
+        self.orphans = CounterVec()
+        """Pods of the runtime that no source delivers."""
+
+
 class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """The node's pods, their runtime and their statuses, and how to report on them."""
 
@@ -40,4 +65,4 @@ class WorkerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     recorder: EventRecorder
     clock: Clock
     policy: WorkerPolicy
-    observer: WorkObserver
+    metrics: WorkerMetrics

@@ -54,7 +54,7 @@ class PodWorkers:
         self._recorder = dependencies.recorder
         self._clock = dependencies.clock
         self._policy = dependencies.policy
-        self._observer = dependencies.observer
+        self._metrics = dependencies.metrics
         self._syncer = syncer
         self._on_finished = on_finished
         self._random = random
@@ -109,7 +109,7 @@ class PodWorkers:
     def terminate_orphan(self, orphan: RuntimePod) -> None:
         """Terminate a pod that only the runtime knows."""
         if self._registry.get(orphan.uid) is None:
-            self._observer.orphan_found()
+            self._metrics.orphans.inc()
             self._transition(orphaned(orphan.uid, orphan.namespace, orphan.name))
 
     def wake(self, uid: PodUID) -> None:
@@ -182,7 +182,8 @@ class PodWorkers:
             if lifecycle.recreated_as is not None:
                 if lifecycle.pod is not None:  # an orphan's status is the rejection: keep it
                     self._syncer.forget_status(lifecycle.uid)
-                self._observer.pod_recreated(static=is_static_pod(lifecycle.recreated_as))
+                is_static = is_static_pod(lifecycle.recreated_as)
+                self._metrics.recreated_pods.inc("true" if is_static else "")
                 self.update(lifecycle.recreated_as)
         self._wake_same_name(lifecycle)
 
@@ -205,14 +206,14 @@ class PodWorkers:
         except Exception as error:  # noqa: BLE001 - a runtime may raise anything; retry
             return self._record_failure(lifecycle, error)
         finally:
-            self._observer.pod_sync_finished(operation, self._seconds_since(began))
+            self._metrics.sync_durations.observe(self._seconds_since(began), operation)
         return 0.0
 
     def _operation(self, lifecycle: PodLifecycle) -> str:
         """Value of the kubelet's `operation_type` label for the next step."""
         update_type = self._update_type.pop(lifecycle.uid, "sync")
         if update_type == "create" and (seen := self._first_seen.get(lifecycle.uid)) is not None:
-            self._observer.worker_started(self._seconds_since(seen))
+            self._metrics.worker_starts.observe(self._seconds_since(seen))
         if lifecycle.state is PodWorkerState.SYNC:
             return update_type
         return "kill" if lifecycle.state is PodWorkerState.TERMINATING else "terminated"
@@ -234,7 +235,7 @@ class PodWorkers:
         finally:
             del self._sync_scopes[lifecycle.uid]
         if synced.is_running and (seen := self._first_seen.pop(lifecycle.uid, None)) is not None:
-            self._observer.pod_running(self._seconds_since(seen))
+            self._metrics.pod_starts.observe(self._seconds_since(seen))
         if synced.is_terminal and (current := self._registry.get(lifecycle.uid)) is not None:
             self._transition(completed(current))
             return 0.0

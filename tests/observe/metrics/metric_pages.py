@@ -57,7 +57,7 @@ def pages(watched: Watched) -> dict[str, list[Samples]]:
             *process_metrics(),
             *alert_metrics(FakeAlerts(an_alert())),
         ],
-        "/metrics/probes": list(probe_metrics(watched.work)),
+        "/metrics/probes": list(probe_metrics(watched.probe_metrics)),
         "/metrics/resource": list(resource_metrics(*watched.usage)),
         "/metrics/slis": list(HealthCheckCollector(lambda: {"ping": lambda: None})()),
         "/metrics/cadvisor": list(container_metrics(*watched.usage)),

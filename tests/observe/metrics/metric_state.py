@@ -21,18 +21,20 @@ from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
 from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
+from podstatus.probes.metrics import ProbeMetrics
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.counters import Counters, Counts
 from podstatus.status.decide.startup_measurement import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
+from podstatus.workers.dependencies import WorkerMetrics
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_status_view import FakeStatusView
@@ -75,7 +77,7 @@ class Watched:
         for pod in self.all:
             self.snapshot_cache.put(summarize_pod(pod))
         self.counters = _counted()
-        self.work = _worked(self.pods)
+        self.probe_metrics = _probed(self.pods)
         self.requests = RequestMetrics()
         _request(self.requests)
         self.watching = WatchCounts()
@@ -91,7 +93,8 @@ class Watched:
         return KubeletMetricsSource(
             node_name="n",
             counts=self.counters.snapshot,
-            work=self.work,
+            runtime=_runtime(),
+            workers=_worked(),
             desired_pods=lambda: self.all,
             mirror_pods=lambda: [self.static],
             active_pods=lambda: self.pods,
@@ -188,23 +191,33 @@ def _counted() -> Counters:
     return counters
 
 
-def _worked(pods: list[Pod]) -> WorkCounts:
-    work = WorkCounts()
+def _runtime() -> RuntimeMetrics:
+    metrics = RuntimeMetrics()
     for operation, failed in (("run_podsandbox", False), ("run_podsandbox", True)):
-        work.runtime_operation(operation, 0.1, failed=failed)
-    work.relist_began(1.0)
-    work.relisted(0.1)
-    work.pod_relisted(0.2)
-    work.pod_sync_finished("create", 0.3)
-    work.worker_started(0.01)
-    work.pod_running(1.5)
-    work.container_start_attempted("container")
-    work.container_start_failed("container", "RunContainerError")
-    work.pod_recreated(static=True)
-    work.orphan_found()
+        metrics.runtime_operation(operation, 0.1, failed=failed)
+    metrics.relist_intervals.observe(1.0)
+    metrics.relists.observe(0.1)
+    metrics.pod_relists.observe(0.2)
+    return metrics
+
+
+def _worked() -> WorkerMetrics:
+    metrics = WorkerMetrics()
+    metrics.sync_durations.observe(0.3, "create")
+    metrics.worker_starts.observe(0.01)
+    metrics.pod_starts.observe(1.5)
+    metrics.started_containers.inc("container")
+    metrics.failed_container_starts.inc("container", "RunContainerError")
+    metrics.recreated_pods.inc("true")
+    metrics.orphans.inc()
+    return metrics
+
+
+def _probed(pods: list[Pod]) -> ProbeMetrics:
+    metrics = ProbeMetrics()
     for pod in pods:
         probed = probed_pod(pod.name, readiness=a_probe(), liveness=a_probe())
         for target in find_targets(probed, shown(probed), terminating=False).values():
-            work.check_finished(target, CheckOutcome.SUCCESS, 0.01)
-            work.check_finished(target, CheckOutcome.FAILURE, 1.0)
-    return work
+            metrics.check_finished(target, CheckOutcome.SUCCESS, 0.01)
+            metrics.check_finished(target, CheckOutcome.FAILURE, 1.0)
+    return metrics

@@ -20,9 +20,9 @@ from podstatus.observe.metrics.podstatus_collector import (
 )
 from podstatus.observe.metrics.resource_collector import resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
+from podstatus.probes.metrics import ProbeMetrics
 from tests.observe.metrics.metric_pages import PAGES, pages
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
@@ -190,12 +190,12 @@ async def test_a_stalled_service_is_seen() -> None:
 
 
 def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
-    work, pod = WorkCounts(), probed_pod("p", readiness=a_probe())
+    metrics, pod = ProbeMetrics(), probed_pod("p", readiness=a_probe())
     (target,) = find_targets(pod, shown(pod), terminating=False).values()
     for uid in (PodUID("old"), PodUID("new")):
         key = structs.replace(target.key, uid=uid)
-        work.check_finished(structs.replace(target, key=key), CheckOutcome.SUCCESS, 1.0)
-    results, durations = probe_metrics(work)
+        metrics.check_finished(structs.replace(target, key=key), CheckOutcome.SUCCESS, 1.0)
+    results, durations = probe_metrics(metrics)
     assert len(results.values) == 2
     (spread,) = durations.values.values()
     assert isinstance(spread, Histogram)

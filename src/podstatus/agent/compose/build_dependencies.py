@@ -19,9 +19,9 @@ from podstatus.events.rate_limits import EventPolicy
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Node
 from podstatus.node.node_cache import NodeCache
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.instrumented import instrument
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
 
@@ -34,7 +34,7 @@ def build_dependencies(
     context: AgentContext, clock: Clock, heartbeats: Heartbeats, build_runtime: BuildRuntime
 ) -> AgentDependencies:
     """Build all that exists before the first part. Raises AgentError."""
-    settings, root, signals, work = context.settings, context.root, Signals(), WorkCounts()
+    settings, root, signals, metrics = context.settings, context.root, Signals(), RuntimeMetrics()
     server_health, pod_manager, node_cache = ServerHealth(clock), PodManager(), NodeCache(Node())
     clients = _build_clients(context, server_health)
     history = AgentHistory(
@@ -69,13 +69,13 @@ def build_dependencies(
             clock=clock,
         )
     )
-    counted_runtime = instrument(runtime, work, clock)
+    counted_runtime = instrument(runtime, metrics, clock)
     pleg = Pleg(
         counted_runtime,
         clock=clock,
         on_change=signals.pod_changed,
         heartbeat=heartbeats.register("relist", max_silent_seconds=180),
-        observer=work,
+        metrics=metrics,
     )
     return AgentDependencies(
         settings=settings,
@@ -94,7 +94,7 @@ def build_dependencies(
         runtime=runtime,
         counted_runtime=counted_runtime,
         pleg=pleg,
-        work_counts=work,
+        runtime_metrics=metrics,
     )
 
 

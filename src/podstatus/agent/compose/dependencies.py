@@ -16,8 +16,8 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeEvents
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
 
@@ -86,4 +86,4 @@ class AgentDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """As it was built: without the counts of `counted_runtime`."""
     counted_runtime: Runtime
     pleg: Pleg
-    work_counts: WorkCounts
+    runtime_metrics: RuntimeMetrics

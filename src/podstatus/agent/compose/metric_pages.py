@@ -42,11 +42,12 @@ def build_metric_pages(
     checks: Callable[[], Mapping[str, HealthCheck]],
 ) -> MetricPages:
     """Build all metric pages. `alerts`: None if alerts are disabled."""
-    work, pleg, recorder = dependencies.work_counts, dependencies.pleg, dependencies.recorder
+    pleg, recorder = dependencies.pleg, dependencies.recorder
     state = KubeletMetricsSource(
         node_name=dependencies.settings.node_name,
         counts=pods.counters.snapshot,
-        work=work,
+        runtime=dependencies.runtime_metrics,
+        workers=pods.worker_metrics,
         desired_pods=pods.pod_manager.pods,
         mirror_pods=pods.pod_manager.mirror_pods,
         active_pods=pods.pod_registry.active_pods,
@@ -76,7 +77,7 @@ def build_metric_pages(
             "": everything,
             "resource": lambda: resource_metrics(node.usage.snapshot, pleg.pods()),
             "cadvisor": containers,
-            "probes": lambda: probe_metrics(work),
+            "probes": lambda: probe_metrics(pods.probe_metrics),
             "slis": HealthCheckCollector(checks),
         }
     )

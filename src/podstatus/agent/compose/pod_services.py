@@ -16,6 +16,7 @@ from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
+from podstatus.probes.metrics import ProbeMetrics
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods
 from podstatus.sources.decide.pod_changes import PodConfigChange
@@ -31,7 +32,7 @@ from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import ResizeController
-from podstatus.workers.dependencies import WorkerDependencies, WorkerPolicy
+from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
@@ -57,6 +58,7 @@ class PodServices:
         self._recorder = recorder
         self._signals = signals
         self.counters = RecordingCounters(history)
+        self.worker_metrics, self.probe_metrics = WorkerMetrics(), ProbeMetrics()
         self.pod_manager = dependencies.pod_manager
         changes: Signal[[PodConfigChange]] = Signal()
         rejections: Signal[[RejectedPod]] = Signal()
@@ -101,7 +103,7 @@ class PodServices:
             recorder,
             on_result=self.probe_results.record,
             clock=clock,
-            observer=dependencies.work_counts,
+            metrics=self.probe_metrics,
         )
         self.allocations = AllocationManager(state)
         actuation = ResizeActuator(
@@ -120,7 +122,7 @@ class PodServices:
             recorder=recorder,
             clock=clock,
             policy=policy,
-            observer=dependencies.work_counts,
+            metrics=self.worker_metrics,
         )
         containers = ActionExecutor(
             runtime,
@@ -136,7 +138,7 @@ class PodServices:
             ),
             on_init_started=self.startup_latency.record_init_container_started,
             actuator=actuation,
-            observer=dependencies.work_counts,
+            metrics=self.worker_metrics,
         )
         self.pod_syncer = PodSyncer(
             shared,

@@ -5,14 +5,11 @@ metrics/collectors/resource_metrics.go v1.36.4, component-base/metrics/prometheu
 restclient v0.36.4.
 """
 
+from podstatus.base.metric_values import DEFAULT_BUCKETS
 from podstatus.client.rest.server_health import REQUEST_BOUNDS
 from podstatus.observe.metrics.model import counter, gauge, histogram
+from podstatus.runtime.metrics import OPERATION_BUCKETS
 from podstatus.status.counters import STARTUP_BOUNDS, SYNC_BOUNDS
-
-DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""Seconds. The defaults of Prometheus, where upstream sets no others."""
-OPERATION_BUCKETS = tuple(0.005 * 2.5**power for power in range(14))
-"""Seconds. Upstream: RuntimeOperationsDuration."""
 
 NODE_NAME = gauge("kubelet_node_name", "The node's name. The count is always 1.", "node")
 

@@ -11,10 +11,12 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
 from podstatus.observe.metrics.model import Labels, Samples, by_label, single
-from podstatus.observe.metrics.work_counters import WorkCounts
+from podstatus.probes.metrics import ProbeMetrics
 from podstatus.runtime.instrumented import RUN_POD
+from podstatus.runtime.metrics import RuntimeMetrics
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.counters import Counts
+from podstatus.workers.dependencies import WorkerMetrics
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 
 _SECOND = 1_000_000_000
@@ -34,7 +36,8 @@ class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
 
     node_name: str
     counts: Callable[[], Counts]
-    work: WorkCounts
+    runtime: RuntimeMetrics
+    workers: WorkerMetrics
     desired_pods: Callable[[], Sequence[Pod]]
     mirror_pods: Callable[[], Sequence[Pod]]
     active_pods: Callable[[], Sequence[Pod]]
@@ -49,7 +52,8 @@ def kubelet_metrics(state: KubeletMetricsSource) -> Iterator[Samples]:
     yield from _pod_samples(state)
     yield from _container_samples(state.running())
     yield from _status_samples(state.counts())
-    yield from _work_samples(state.work)
+    yield from _runtime_samples(state.runtime)
+    yield from _worker_samples(state.workers)
     last = state.last_relist()
     yield single(table.RELIST_LAST_SEEN, None if last is None else float(last // _SECOND))
 
@@ -109,8 +113,8 @@ def _status_samples(counts: Counts) -> Iterator[Samples]:
     yield single(table.FIRST_NETWORK_POD, counts.first_network_pod_start_sli_seconds)
 
 
-def _work_samples(work: WorkCounts) -> Iterator[Samples]:
-    operations, failed = work.operations.snapshot(), work.failed_operations.snapshot()
+def _runtime_samples(metrics: RuntimeMetrics) -> Iterator[Samples]:
+    operations, failed = metrics.operations.snapshot(), metrics.failed_operations.snapshot()
     calls = {kind: durations.count for kind, durations in operations.items()}
     yield Samples(table.RUNTIME_OPERATIONS, calls)
     yield Samples(table.RUNTIME_OPERATIONS_DURATION, operations)
@@ -118,22 +122,25 @@ def _work_samples(work: WorkCounts) -> Iterator[Samples]:
     # Counted in the runtime; upstream counts around the same call.
     yield single(table.STARTED_PODS, calls.get((RUN_POD,), 0))
     yield single(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
-    yield Samples(table.STARTED_CONTAINERS, work.started_containers.snapshot())
-    yield Samples(table.STARTED_CONTAINERS_ERRORS, work.failed_container_starts.snapshot())
-    recreated = work.recreated_pods.snapshot()
+    yield Samples(table.RELIST_DURATION, metrics.relists.snapshot())
+    yield Samples(table.RELIST_INTERVAL, metrics.relist_intervals.snapshot())
+    yield Samples(table.POD_RELIST_DURATION, metrics.pod_relists.snapshot())
+
+
+def _worker_samples(metrics: WorkerMetrics) -> Iterator[Samples]:
+    yield Samples(table.STARTED_CONTAINERS, metrics.started_containers.snapshot())
+    yield Samples(table.STARTED_CONTAINERS_ERRORS, metrics.failed_container_starts.snapshot())
+    recreated = metrics.recreated_pods.snapshot()
     yield by_label(table.RESTARTED_PODS, {it: recreated.get((it,), 0) for it in _STATIC})
-    yield single(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
-    yield Samples(table.POD_WORKER, work.pod_worker_durations.snapshot())
-    yield Samples(table.POD_START, work.pod_starts.snapshot())
-    yield Samples(table.POD_WORKER_START, work.pod_worker_starts.snapshot())
-    yield Samples(table.RELIST_DURATION, work.relists.snapshot())
-    yield Samples(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
-    yield Samples(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
+    yield single(table.ORPHANED_PODS, metrics.orphans.snapshot().get((), 0))
+    yield Samples(table.POD_WORKER, metrics.sync_durations.snapshot())
+    yield Samples(table.POD_START, metrics.pod_starts.snapshot())
+    yield Samples(table.POD_WORKER_START, metrics.worker_starts.snapshot())
 
 
-def probe_metrics(work: WorkCounts) -> Iterator[Samples]:
+def probe_metrics(metrics: ProbeMetrics) -> Iterator[Samples]:
     """Yield the metrics of `/metrics/probes`, for the probes that the agent runs."""
-    pods = list(work.probes.values())
+    pods = list(metrics.pods.values())
     results = {labels: n for pod in pods for labels, n in pod.results.snapshot().items()}
     yield Samples(table.PROBES_TOTAL, results)
     seconds: dict[Labels, Histogram] = {}

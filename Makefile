@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUN := $(VENV)/run
 READY := $(VENV)/ready
+CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podstatus needs Python 3.11 or newer; run make PYTHON=python3.11 …")'
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -12,18 +14,22 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
-$(READY): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podstatus needs Python 3.11 or newer; run make PYTHON=python3.11 …")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# Two sets, each with a stamp: what running needs, and all of it with the tools of development.
+$(RUN): requirements/run.txt pyproject.toml
+	@$(CHECK_PYTHON)
+	@$(PYTHON) tools/install.py $(VENV) $<
 	@touch $@
 
+$(READY): requirements/dev.txt pyproject.toml
+	@$(CHECK_PYTHON)
+	@$(PYTHON) tools/install.py $(VENV) $<
+	@touch $(RUN) $@
+
 PODSTATUS_ROOT_DIR ?= .podstatus
-run: $(READY) ## run a node with its own API server and two sample pods, until Ctrl-C: [PODSTATUS_ROOT_DIR=.podstatus]
+run: $(RUN) ## run a node with its own API server and two sample pods, until Ctrl-C: [PODSTATUS_ROOT_DIR=.podstatus]
 	@$(BIN)/podstatus run --root-dir "$(PODSTATUS_ROOT_DIR)" --use-free-ports
 
-tour: $(READY) ## the life of a pod's status, step by step, in virtual time
+tour: $(RUN) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
 test: $(READY) ## run all tests but those of test-real
@@ -105,9 +111,11 @@ format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+COMPILE := uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
 lock: ## update the locked requirements (needs uv)
-	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent --extra grpc requirements/build.in pyproject.toml -o requirements/dev.txt
-	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 requirements/real.in -o requirements/real.txt
+	$(COMPILE) --extra agent requirements/build.in pyproject.toml -o requirements/run.txt
+	$(COMPILE) --constraints requirements/run.txt --group dev --extra agent --extra grpc requirements/build.in pyproject.toml -o requirements/dev.txt
+	$(COMPILE) requirements/real.in -o requirements/real.txt
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .podstatus .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
+from podstatus.client.auth.tls import UnusableTlsError, authority_context
 from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.client.rest.redaction import redact_secrets
@@ -120,9 +120,6 @@ class TokenClient:
 
 def _tls_context(authority: Path) -> ssl.SSLContext:
     try:
-        pem = Pem(field="certificate-authority", path=str(authority))
-        return tls_context(PemContent(pem, authority.read_bytes()), None, insecure=False)
-    except OSError as error:
-        raise KubeconfigError(f"cannot read the CA certificate: {error}") from error
+        return authority_context(Pem(field="certificate-authority", path=str(authority)))
     except UnusableTlsError as error:
         raise KubeconfigError(str(error)) from error

@@ -15,7 +15,7 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
-from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
+from podstatus.client.auth.tls import UnusableTlsError, authority_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
@@ -132,12 +132,9 @@ class AgentClient:
         )
 
     def _tls(self) -> ssl.SSLContext:
-        path = self._endpoints.agent_certificate
+        pem = Pem(field="certificate of the agent", path=self._endpoints.agent_certificate)
         try:
-            pem = Pem(field="certificate of the agent", path=path)
-            return tls_context(PemContent(pem, Path(path).read_bytes()), None, insecure=False)
-        except OSError as error:
-            raise RequestError(f"cannot read the certificate of the agent: {error}") from error
+            return authority_context(pem)
         except UnusableTlsError as error:
             raise RequestError(str(error)) from error
 

@@ -78,6 +78,11 @@ def tls_context(
     return context
 
 
+def authority_context(pem: Pem) -> ssl.SSLContext:
+    """Create a context that trusts the CAs in `pem` only. Raises UnusableTlsError."""
+    return tls_context(_load_pem(pem), None, insecure=False)
+
+
 def _load_ca(context: ssl.SSLContext, authority: PemContent) -> None:
     # Comments between the certificates may have non-ASCII characters.
     text = authority.content.decode("ascii", "ignore")

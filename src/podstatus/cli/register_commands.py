@@ -40,8 +40,10 @@ class LazyCommand(TyperCommand):
         module, _, attribute = self._target.partition(":")
         command = getattr(import_module(f"podstatus.cli.commands.{module}"), attribute)
         if not isinstance(command, typer.Typer):
+            from podstatus.cli.commands.usage_line import PlainUsageCommand
+
             one = typer.Typer(add_completion=False, rich_markup_mode=None)
-            one.command(self.name)(command)
+            one.command(self.name, cls=PlainUsageCommand)(command)
             command = one
         return typer.main.get_command(command)
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from podstatus.cli.commands.usage_line import PlainUsageCommand
+
 alerts = typer.Typer(
     name="alerts",
     no_args_is_help=True,
@@ -28,7 +30,7 @@ def _alerts() -> None:
     """Keep `alerts` a group of commands, however many it has."""
 
 
-@alerts.command()
+@alerts.command(cls=PlainUsageCommand)
 def check(files: RuleFilesArgument) -> None:
     """Validate alert rule files.
 
@@ -40,7 +42,7 @@ def check(files: RuleFilesArgument) -> None:
         raise typer.Exit(1)
 
 
-@alerts.command("test")
+@alerts.command("test", cls=PlainUsageCommand)
 def run_rule_tests(files: TestFilesArgument, *, verbose: VerboseOption = False) -> None:
     """Run alert rules against pod statuses from test files.
 
@@ -52,7 +54,7 @@ def run_rule_tests(files: TestFilesArgument, *, verbose: VerboseOption = False) 
         raise typer.Exit(1)
 
 
-@alerts.command()
+@alerts.command(cls=PlainUsageCommand)
 def defaults() -> None:
     """Print the default alert rules."""
     from podstatus.alerts.defaults import default_rules_text

@@ -23,6 +23,8 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
                 ("web-$(reboot)", "default"),
             ]
         ]
+        node.pods[2]["spec"] = {"containers": [{"name": "app"}, {"name": "side"}]}
+        node.responses["/v1/nodes"] = {"nodes": [{"name": "n1"}]}
         yield node
 
 
@@ -49,7 +51,10 @@ def offered(root_dir: Path, *words: str) -> list[str]:
         (("logs", "-n", "other", "w"), ["web-2"]),
         (("describe", "pod", "d"), ["db"]),
         (("get", "pods", "web"), ["web-0", "web-1"]),
-        (("get", "nodes", "web"), []),
+        (("get", "nodes", "n"), ["n1"]),
+        (("get", "events", "web"), []),
+        (("describe", "n"), ["nodes"]),
+        (("logs", "db", "-c", "s"), ["side"]),
     ],
 )
 def test_what_is_there_is_offered(tmp_path: Path, words: tuple[str, ...], names: list[str]) -> None:

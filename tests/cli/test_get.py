@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.client.server_objects import WatchableObjects
+from podstatus.cli.client.server_objects import WatchableObjects, sort_events
 from podstatus.cli.register_commands import app
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
@@ -53,7 +53,7 @@ def make_pod(server: ApiServerThread, namespace: str, name: str, status: dict[st
             }
         ],
     }
-    metadata = {"name": name, "labels": {"app": "x", "tier": "y"}}
+    metadata = {"name": name, "labels": {"app": "x", "tier": name}}
     create(server, path, {"kind": "Pod", "metadata": metadata, "spec": spec})
     patch = "application/strategic-merge-patch+json"
     code, answer = server.request("PATCH", f"{path}/{name}/status", {"status": status}, patch)
@@ -168,9 +168,13 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
             "pod 'none' not found in namespace default; see: podstatus get",
         ),
         (("get", "secrets"), 2, "unsupported type 'secrets'; use pods, nodes, events or alerts"),
-        (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A or --watch"),
+        (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A, --watch or a sel"),
+        (("get", "pods", "web", "-l", "app=x"), 2, "NAME cannot be combined with -A, --watch or"),
+        (("get", "pods", "-l", "app=x,"), 2, "--selector: found '', expected: identifier after"),
+        (("get", "pods", "--field-selector", "spec.fase=x"), 1, "GET /api/v1/namespaces/default"),
         (("get", "pods", "a/b"), 1, "'a/b' is not a valid name"),
-        (("describe", "node", "n1"), 2, "cannot describe 'node', only pods"),
+        (("describe", "events"), 2, "cannot describe events, only pods and nodes; see: podstatus"),
+        (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],
 )
@@ -183,13 +187,55 @@ def test_errors_are_one_line(
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("-l", "tier=web"), ["web"]),
+        (("-l", "tier in (web, db), app"), ["web"]),
+        (("--selector", "tier notin (web),!old"), ["crash"]),
+        (("-l", "!app"), []),
+        (("-A", "--field-selector", "status.phase=Pending"), ["proxy"]),
+        (("-A", "--field-selector", "metadata.namespace!=default", "-l", "tier"), ["proxy"]),
+    ],
+)
+def test_selectors_select(
+    server: ApiServerThread, words: tuple[str, ...], names: list[str]
+) -> None:
+    found = asked(server, "get", "pods", "-o", "name", *words).stdout
+    assert found == "".join(f"pod/{name}\n" for name in names)
+
+
+def test_events_within_a_second_are_in_the_order_of_their_writes() -> None:
+    newest = {"eventTime": "2026-11-15T10:00:05.000001Z", "metadata": {"resourceVersion": "9"}}
+    precise = {"eventTime": "2026-11-15T10:00:04.700000Z", "metadata": {"resourceVersion": "7"}}
+    later = {"lastTimestamp": "2026-11-15T10:00:04Z", "metadata": {"resourceVersion": "8"}}
+    assert sort_events([newest, later, precise]) == [precise, later, newest]
+
+
+def test_a_node_is_described_with_its_pods(server: ApiServerThread) -> None:
+    text = asked(server, "describe", "Node").stdout
+    assert text == asked(server, "describe", "nodes", "n1").stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert ["Name:", "n1"] in lines
+    assert ["default", "web", "1", "1", "0", "0"] in [line[:6] for line in lines]
+    assert ["cpu", "3", "(0%)", "3", "(0%)"] in lines
+
+
+def test_all_pods_of_the_namespace_are_described(server: ApiServerThread) -> None:
+    text = asked(server, "describe", "PODS").stdout
+    assert [line for line in text.splitlines() if line.startswith("Name: ")] == [
+        "Name:              crash",
+        "Name:              web",
+    ]
+
+
 def test_a_pod_is_described(server: ApiServerThread) -> None:
     text = asked(server, "describe", "pod", "crash").stdout
     for line in [
         "Name:              crash",
         "Node:              n1",
         "Labels:            app=x",
-        "                   tier=y",
+        "                   tier=crash",
         "    State:             Waiting",
         "      Reason:          CrashLoopBackOff",
         "      Message:         back-off 40s restarting failed container",

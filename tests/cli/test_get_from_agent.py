@@ -51,7 +51,12 @@ def pod(name: str, namespace: str = "default", *, crashing: bool = False) -> dic
     ready = "False" if crashing else "True"
     status = {"name": "app", "ready": not crashing, "restartCount": 4 * crashing, "state": state}
     return {
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "labels": {"app": name},
+        },
         "spec": {"nodeName": "n1", "containers": [{"name": "app", "image": "nginx"}]},
         "status": {
             "phase": "Running",
@@ -129,6 +134,35 @@ def test_the_node_and_events_are_shown(tmp_path: Path) -> None:
     _, first, second = lines(asked(tmp_path, "get", "events", "--from", "agent"))
     assert first[1:4] == ["Normal", "Started", "pod/web"]
     assert second[1:4] == ["Warning", "BackOff", "pod/crash"]
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("-l", "app in (web)"), "pod/web\n"),
+        (("-A", "--field-selector", "metadata.name!=web", "-l", "app"), "pod/crash\npod/proxy\n"),
+    ],
+)
+def test_selectors_select(tmp_path: Path, words: tuple[str, ...], names: str) -> None:
+    result = asked(tmp_path, "get", "pods", "-o", "name", "--from", "agent", *words)
+    assert (result.stdout, result.stderr) == (names, "")
+
+
+@pytest.mark.usefixtures("node")
+def test_an_unknown_field_is_reported(tmp_path: Path) -> None:
+    words = ("get", "pods", "--from", "agent", "--field-selector", "spec.fase=x")
+    result = asked(tmp_path, *words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "podstatus: field label not supported: spec.fase\n"
+
+
+@pytest.mark.usefixtures("node")
+def test_the_node_is_described(tmp_path: Path) -> None:
+    text = asked(tmp_path, "describe", "node", "--from", "agent").stdout
+    assert "Name:              n1\n" in text
+    assert "(3 in total)" in text
+    assert "Events:            <none>" in text
 
 
 @pytest.mark.usefixtures("node")

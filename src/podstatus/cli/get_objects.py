@@ -5,8 +5,8 @@ unreachable the agent is queried, which has the newest state of its own pods.
 """
 
 import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,25 +17,28 @@ from podstatus.cli.client.request_errors import RequestError, ServerUnavailableE
 from podstatus.cli.client.server_objects import (
     ObjectList,
     ResourceKind,
+    Selectors,
     ServerObjects,
     WatchableObjects,
     current_time,
     find_resource_kind,
 )
 from podstatus.cli.client.staleness import warn_if_stale
-from podstatus.cli.commands.get import DataSource, SourceOptions
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error
-from podstatus.cli.options import OutputFormat
+from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
+from podstatus.cli.render.describe_node import describe_node
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import write
-from podstatus.client.rest.resources import PODS
+from podstatus.client.rest.resources import NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
+from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_str
 
+T = TypeVar("T", Pod, Node)
 Document = dict[str, Any]
 ObjectSource = ServerObjects | AgentObjects
 
@@ -46,49 +49,85 @@ class ObjectQuery(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     name: str | None
     all_namespaces: bool
+    selectors: Selectors
     watch: bool
 
 
 def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat | None) -> None:
     """Print the objects, and with `watch` their changes, without end. Raises RequestError."""
-    try:
-        kind = find_resource_kind(query.kind)
-    except RequestError as error:
-        usage_error(str(error))
+    kind = _parse_kind(query.kind)
 
     def print_objects(objects: ObjectSource) -> None:
         where = None if query.all_namespaces else options.namespace or objects.namespace
         if query.name is not None:
             listed = ObjectList([objects.get(kind, where, query.name)])
         else:
-            listed = objects.list(kind, where)
+            listed = objects.list(kind, where, query.selectors)
         printer = _ObjectPrinter(kind, output, namespaces=query.all_namespaces)
         printer.print(listed.items, one=query.name is not None)
         if not listed.items and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(kind, where)}\n", err=True)
         if query.watch and isinstance(objects, WatchableObjects):
-            for document in objects.watch(kind, where, listed.version):
+            for document in objects.watch(kind, where, query.selectors, listed.version):
                 printer.print([document], one=True)
 
     _query(options, print_objects, watch=query.watch)
 
 
-def describe_named_pod(name: str, options: SourceOptions) -> None:
-    """Print the details of a pod and its events. Raises RequestError."""
+def describe_objects(kind_name: str, name: str | None, options: SourceOptions) -> None:
+    """Print the details of pods or nodes, and their events. Raises RequestError."""
+    kind = _parse_kind(kind_name)
+    if kind.resource not in (PODS, NODES):
+        plural = kind.printed_resource.plural
+        usage_error(f"cannot describe {plural}, only pods and nodes; see: podstatus get {plural}")
 
     def print_details(objects: ObjectSource) -> None:
         where = options.namespace or objects.namespace
-        document = objects.get(find_resource_kind("pods"), where, name)
-        events = objects.pod_events(where, name).items
-        try:
-            pod = from_document(document, Pod)
-        except DecodeError as error:
-            raise RequestError(f"cannot decode the pod: {error}") from error
-        # Without the events of an earlier pod of the same name.
-        own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
-        write(describe_pod(pod, own, current_time()))
+        items = (
+            objects.list(kind, where).items if name is None else [objects.get(kind, where, name)]
+        )
+        describe = _describe_pod if kind.resource is PODS else _describe_node
+        for index, item in enumerate(items):
+            write(("\n\n" if index else "") + describe(objects, item))
+        if not items:
+            write(f"{_empty_message(kind, where)}\n", err=True)
 
     _query(options, print_details)
+
+
+def _describe_pod(objects: ObjectSource, document: Document) -> str:
+    pod = _decode(document, Pod)
+    events = objects.events_about("Pod", pod.name, pod.namespace).items
+    # Without the events of an earlier pod of the same name.
+    own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
+    return describe_pod(pod, own, current_time())
+
+
+def _describe_node(objects: ObjectSource, document: Document) -> str:
+    node = _decode(document, Node)
+    name = node.metadata.name
+    on_node = Selectors(fields=f"spec.nodeName={name}")
+    pods = objects.list(find_resource_kind("pods"), None, on_node).items
+    events = objects.events_about("Node", name, None).items
+    return describe_node(node, _decode_all(pods), events, current_time())
+
+
+def _decode_all(documents: Sequence[Document]) -> list[Pod]:
+    return [_decode(document, Pod) for document in documents]
+
+
+def _decode(document: Document, kind: type[T]) -> T:
+    try:
+        return from_document(document, kind)
+    except DecodeError as error:
+        raise RequestError(f"cannot decode the {kind.__name__.lower()}: {error}") from error
+
+
+def _parse_kind(name: str) -> ResourceKind:
+    try:
+        return find_resource_kind(name)
+    except RequestError as error:
+        usage_error(str(error))
 
 
 def _query(

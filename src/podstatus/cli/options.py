@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from podstatus.cli.completion import complete_pod
@@ -31,6 +32,14 @@ class OutputFormat(StrEnum):
     NAME = "name"
 
 
+class DataSource(StrEnum):
+    """The sources of objects: API server, agent, or automatic."""
+
+    AUTO = "auto"
+    SERVER = "server"
+    AGENT = "agent"
+
+
 RootDirOption = Annotated[
     Path | None,
     typer.Option(
@@ -51,9 +60,59 @@ OutputOption = Annotated[
     OutputFormat | None,
     typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="Output format."),
 ]
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Path to the kubeconfig of the cluster to use instead of the agent's API server.",
+    ),
+]
+FromOption = Annotated[
+    DataSource,
+    typer.Option(
+        "--from",
+        metavar="auto|server|agent",
+        help="Where to read the objects from; auto means the API server, or the agent if the API "
+        "server is unreachable.",
+    ),
+]
+SelectorOption = Annotated[
+    str,
+    typer.Option(
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Select objects by their labels, such as app=web,tier in (front,back),!old.",
+    ),
+]
+FieldSelectorOption = Annotated[
+    str,
+    typer.Option(
+        metavar="SELECTOR", help="Select objects by their fields, such as status.phase!=Running."
+    ),
+]
 PodArgument = Annotated[
     str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
 ]
+
+
+class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the source of objects."""
+
+    root_dir: RootDirOption = None
+    kubeconfig: KubeconfigOption = None
+    namespace: NamespaceOption = None
+    source: FromOption = DataSource.AUTO
+
+
+def check_label_selector(text: str) -> None:
+    """Exit with code 2 if the text is not a label selector."""
+    from podstatus.kube.label_selector import LabelSelectorError, parse_label_selector
+
+    try:
+        parse_label_selector(text)
+    except LabelSelectorError as error:
+        usage_error(f"--selector: {error}; write it as in app=web,tier in (front,back),!old")
 
 
 def parse_positive_duration(text: str, flag: str) -> float:

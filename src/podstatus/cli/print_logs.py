@@ -41,7 +41,7 @@ def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
     Raises RequestError.
     """
     first, *others = _names(pod) or [("", "")]
-    names = [name for name, _ in (first, *others)]
+    names = container_names(pod)
     listing = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
     if requested:
         if requested not in names:
@@ -57,6 +57,11 @@ def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
     if others:
         notes += (f'Defaulted container "{first[0]}" out of: {listing}',)
     return ContainerChoice(first[0], notes)
+
+
+def container_names(pod: Pod) -> list[str]:
+    """Return the names of all containers of a pod, regular ones first."""
+    return [name for name, _ in _names(pod)]
 
 
 def _names(pod: Pod) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ _COMMANDS = {
     "doctor": ("doctor:doctor", "Check whether a node can run on this machine."),
     "observe": ("observe:observe", "Observe a cluster without writing to it."),
     "get": ("get:get", "Display pods, nodes, events or alerts."),
-    "describe": ("get:describe", "Show details of a pod and its events."),
+    "describe": ("get:describe", "Show details of pods or nodes and their events."),
     "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),
     "watch": ("watch:watch", "Watch pods and their health."),
     "logs": ("logs:logs", "Print the logs of a container on this node."),

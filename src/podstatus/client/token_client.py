@@ -65,12 +65,14 @@ class TokenClient:
         resource: ApiResource,
         *,
         namespace: str | None = None,
+        label_selector: str = "",
         field_selector: str = "",
         limit: int = 0,
         continue_token: str = "",
     ) -> bytes:
         """Return a List, or one page of it: at most `limit` objects after `continue_token`."""
         query: Mapping[str, str | int] = {
+            "labelSelector": label_selector,
             "fieldSelector": field_selector,
             "limit": limit,
             "continue": continue_token,

@@ -59,7 +59,7 @@ def _node(document: Document, now: Time) -> list[Any]:
     return [
         _name(document),
         _node_status(document),
-        ",".join(sorted(_roles(document))) or _NONE,
+        ",".join(sorted(node_roles(document))) or _NONE,
         _age(document, now),
         nested_str(info, "kubeletVersion"),
         _node_address(document, "InternalIP"),
@@ -80,7 +80,7 @@ def _node_status(document: Document) -> str:
     return f"{status},SchedulingDisabled" if unschedulable else status
 
 
-def _roles(document: Document) -> set[str]:
+def node_roles(document: Document) -> set[str]:
     labels = nested_dict(document, "metadata", "labels")
     named = {key.removeprefix(_ROLE_PREFIX) for key in labels if key.startswith(_ROLE_PREFIX)}
     return (named | {labels.get(_ROLE) or ""}) - {""}

@@ -9,10 +9,17 @@ from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.client.server_objects import Document, ObjectList, ResourceKind
+from podstatus.cli.client.server_objects import (
+    EVERYTHING,
+    Document,
+    ObjectList,
+    ResourceKind,
+    Selectors,
+)
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.encoding.codec import to_document
-from podstatus.kube.unstructured import nested_str
+from podstatus.kube.label_selector import parse_label_selector
+from podstatus.kube.unstructured import nested_dict, nested_str
 from podstatus.observe.ports import NodeSummary
 from podstatus.web.v1.wire import TransitionView
 
@@ -39,7 +46,9 @@ class AgentObjects:
             f"{printed.plural} -A --from agent"
         )
 
-    def list(self, kind: ResourceKind, namespace: str | None) -> ObjectList:
+    def list(
+        self, kind: ResourceKind, namespace: str | None, selectors: Selectors = EVERYTHING
+    ) -> ObjectList:
         """Return the objects of a namespace, None for all; events are sorted by time."""
         if kind.resource is PODS and self._agent.is_observer:
             items = [to_document(pod_from_summary(pod)) for pod in self._query.pods(namespace)]
@@ -53,12 +62,32 @@ class AgentObjects:
             item.update(
                 kind=kind.printed_resource.kind, apiVersion=kind.printed_resource.api_version
             )
-        return ObjectList(items)
+        return ObjectList(_select(items, kind, selectors))
 
-    def pod_events(self, namespace: str, pod: str) -> ObjectList:
-        """Return the events about all pods with this name."""
-        events = self._query.events(namespace).transitions
-        return ObjectList([_event(event) for event in events if event.name == pod])
+    def events_about(self, kind: str, name: str, namespace: str | None) -> ObjectList:
+        """Return the events about all pods with this name; the agent stores no others."""
+        events = self._query.events(namespace).transitions if kind == "Pod" else ()
+        return ObjectList([_event(event) for event in events if event.name == name])
+
+
+def _select(items: list[Document], kind: ResourceKind, selectors: Selectors) -> list[Document]:
+    """Select as the API server does. The caller has validated the label selector."""
+    if selectors.labels:
+        labels = parse_label_selector(selectors.labels)
+        items = [item for item in items if labels.matches(nested_dict(item, "metadata", "labels"))]
+    if not selectors.fields:
+        return items
+    # Imported here: the rules of every resource, which are rarely needed.
+    from podstatus.apiserver.http.errors import StatusError
+    from podstatus.apiserver.request.selector_parameters import parse_field_selector
+    from podstatus.apiserver.strategies.by_resource import selectable_fields
+
+    try:
+        fields = parse_field_selector(selectors.fields, kind.printed_resource)
+    except StatusError as error:
+        raise RequestError(str(error)) from error
+    plural = kind.printed_resource.plural
+    return [item for item in items if fields.matches(selectable_fields(plural, item))]
 
 
 def _event(transition: TransitionView) -> Document:

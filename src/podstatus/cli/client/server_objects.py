@@ -48,6 +48,16 @@ def find_resource_kind(name: str) -> ResourceKind:
     )
 
 
+class Selectors(msgspec.Struct, frozen=True, kw_only=True):
+    """A label selector and a field selector, as text; empty ones select everything."""
+
+    labels: str = ""
+    fields: str = ""
+
+
+EVERYTHING = Selectors()
+
+
 class ObjectList(msgspec.Struct, frozen=True):
     """Objects, and the resource version of the list."""
 
@@ -82,7 +92,7 @@ class ServerObjects:
         return document
 
     def list(
-        self, kind: ResourceKind, namespace: str | None, field_selector: str = ""
+        self, kind: ResourceKind, namespace: str | None, selectors: Selectors = EVERYTHING
     ) -> ObjectList:
         """Return the objects of a namespace, None for all; events are sorted by time."""
         where = namespace if kind.resource.namespaced else None
@@ -94,7 +104,8 @@ class ServerObjects:
                     self._client.list(
                         kind.resource,
                         namespace=where,
-                        field_selector=field_selector,
+                        label_selector=selectors.labels,
+                        field_selector=selectors.fields,
                         limit=_PAGE_SIZE,
                         continue_token=token,
                     )
@@ -112,10 +123,10 @@ class ServerObjects:
             )
         return ObjectList(sort_events(items) if kind.resource is EVENTS else items, version)
 
-    def pod_events(self, namespace: str, pod: str) -> ObjectList:
-        """Return the events about all pods with this name."""
-        about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
-        return self.list(find_resource_kind("events"), namespace, about)
+    def events_about(self, kind: str, name: str, namespace: str | None) -> ObjectList:
+        """Return the events about all objects of a kind with this name."""
+        about = f"involvedObject.kind={kind},involvedObject.name={name}"
+        return self.list(find_resource_kind("events"), namespace, Selectors(fields=about))
 
 
 class WatchableObjects(ServerObjects):
@@ -125,13 +136,19 @@ class WatchableObjects(ServerObjects):
         super().__init__(client, namespace=namespace)
         self._watches = client
 
-    def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:
+    def watch(
+        self, kind: ResourceKind, namespace: str | None, selectors: Selectors, version: str
+    ) -> Iterator[Document]:
         """Yield every object that changes after `version`, without end."""
         where = namespace if kind.resource.namespaced else None
         try:
             while True:
                 watch = self._watches.watch(
-                    kind.resource, namespace=where, resource_version=version
+                    kind.resource,
+                    namespace=where,
+                    label_selector=selectors.labels,
+                    field_selector=selectors.fields,
+                    resource_version=version,
                 )
                 with watch as events:
                     for event in events:
@@ -149,15 +166,21 @@ def _to_request_error(error: ApiError | ValueError) -> RequestError:
 
 
 def sort_events(events: Sequence[Document]) -> list[Document]:
-    """Sort events by the time they were last observed, the newest last."""
+    """Sort events by the time they were last observed, the newest last.
 
-    def last(event: Document) -> Time:
-        return (
+    Some times have microseconds and some have seconds: within a second, events are sorted by their
+    last write.
+    """
+
+    def last(event: Document) -> tuple[Time, int]:
+        time = (
             nested_time(event, "series", "lastObservedTime")
             or nested_time(event, "lastTimestamp")
             or nested_time(event, "eventTime")
             or nested_time(event, "metadata", "creationTimestamp")
         )
+        version = nested_str(event, "metadata", "resourceVersion")
+        return time.truncated(), int(version) if version.isdecimal() else 0
 
     return sorted(events, key=last)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from podstatus.cli.completion import complete_container
 from podstatus.cli.errors import report_errors
 from podstatus.cli.options import (
     NamespaceOption,
@@ -21,6 +22,7 @@ ContainerOption = Annotated[
         "-c",
         metavar="NAME",
         help="Print the logs of this container or init container.",
+        autocompletion=complete_container,
     ),
 ]
 FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Stream the logs.")]

@@ -40,7 +40,7 @@ def watch(
     On a terminal, prints a table that is updated in place; if the output is redirected, prints one
     line per change.
     """
-    if kind not in ("pods", "pod", "po"):
+    if kind.lower() not in ("pods", "pod", "po"):
         usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")
     query = {} if all_namespaces else {"namespace": namespace or "default"}
     if selector:

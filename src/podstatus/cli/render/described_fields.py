@@ -1,0 +1,82 @@
+"""The lines that descriptions of objects have in common: fields, lists, conditions, events."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from podstatus.apiserver.printing.printers import event_component, event_occurrences
+from podstatus.kube.scalars.human_duration import format_age
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import nested_str
+
+Document = dict[str, Any]
+
+NONE = "<none>"
+KEY_WIDTH = 18
+"""Width of the column of field names."""
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """Return the text of a description, without trailing spaces."""
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def field_line(name: str, text: str) -> str:
+    """Return a field name and its text, which may have several lines."""
+    label = f"{name}:" if name else ""
+    return indented(f"{label:<{KEY_WIDTH}} ", text)
+
+
+def optional_field(name: str, value: str | Time) -> Iterator[str]:
+    """The field if it has a value: an object built from a summary lacks ids and some times."""
+    if value:
+        yield field_line(name, str(value))
+
+
+def map_lines(name: str, values: Mapping[str, str] | None) -> Iterator[str]:
+    """The entries of a map as `key=value`, sorted, one per line."""
+    yield from list_lines(name, [f"{key}={text}" for key, text in sorted((values or {}).items())])
+
+
+def list_lines(name: str, items: Sequence[str]) -> Iterator[str]:
+    """The items of a list, one per line."""
+    first, *rest = items or (NONE,)
+    yield field_line(name, first)
+    yield from (field_line("", item) for item in rest)
+
+
+def columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Indented rows with aligned columns; the last column may have several lines."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    for *cells, last in rows:
+        padded = (f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        yield indented(f"  {''.join(padded)}", last)
+
+
+def event_lines(events: Sequence[Document], now: Time) -> Iterator[str]:
+    """The table of events, in their order."""
+    if not events:
+        yield field_line("Events", NONE)
+        return
+    yield "Events:"
+    yield from columns(
+        [
+            ("Type", "Reason", "Age", "From", "Message"),
+            ("----", "------", "----", "----", "-------"),
+            *(_event(event, now) for event in events),
+        ]
+    )
+
+
+def _event(event: Document, now: Time) -> tuple[str, ...]:
+    first, last, count = event_occurrences(event)
+    when = format_age(last, now)
+    if count > 1:
+        when = f"{when} (x{count} over {format_age(first, now)})"
+    source, message = event_component(event), nested_str(event, "message").strip()
+    return nested_str(event, "type"), nested_str(event, "reason"), when, source, message
+
+
+def indented(prefix: str, text: str) -> str:
+    """Indent continuation lines of the text, so that foreign text cannot forge a field."""
+    first, *rest = text.splitlines() or [""]
+    return "\n".join([f"{prefix}{first}", *(f"{'':<{len(prefix)}}{line}" for line in rest)])

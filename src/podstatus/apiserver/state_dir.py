@@ -6,6 +6,7 @@ StateDirError           the directory cannot be used
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from podstatus.base.system_time import wall_clock_ns
 from podstatus.kube.scalars.time import Time
 
 LOCK_FILE = "lock"
+_READER_SECONDS = 1.0
+"""How long to wait for processes that hold a shared lock, each for an instant, in `lock_holder`."""
+_RETRY_SECONDS = 0.005
 
 
 class StateDirError(Exception):
@@ -81,16 +85,20 @@ class StateDir:
         return path
 
     def _acquire_lock(self) -> None:
-        try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        deadline = time.monotonic() + _READER_SECONDS
+        while not _try_lock(self._lock_fd, fcntl.LOCK_EX):
+            # A shared lock can be had beside those of `lock_holder`, not beside a StateDir.
+            if _try_lock(self._lock_fd, fcntl.LOCK_SH) and time.monotonic() < deadline:
+                fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+                time.sleep(_RETRY_SECONDS)
+                continue
             holder = _read_holder(self._lock_fd)
             os.close(self._lock_fd)
             owner = f" (pid {holder.pid}, since {holder.since})" if holder else ""
             raise StateDirLockedError(
                 f"{self.path} is in use by another {self._used_by}{owner}; stop it, or choose "
                 "another directory"
-            ) from error
+            )
         self._write_lock_owner()
 
     def _write_lock_owner(self) -> None:
@@ -114,12 +122,19 @@ def lock_holder(path: Path) -> LockHolder | None:
     except OSError as error:
         raise StateDirError(_unusable_message(path, error)) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if _try_lock(lock, fcntl.LOCK_SH):
+            return None
         return _read_holder(lock) or LockHolder(pid=0, since="")
     finally:
         os.close(lock)
-    return None
+
+
+def _try_lock(lock: int, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read_holder(lock: int) -> LockHolder | None:

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,25 @@ def test_a_second_agent_reports_the_pid_and_start_of_the_first(tmp_path: Path) -
         assert holder.pid == os.getpid()
     assert lock_holder(tmp_path) is None
     RootDir(tmp_path).close()
+
+
+def test_an_agent_starts_while_commands_look_for_it(tmp_path: Path) -> None:
+    RootDir(tmp_path).close()
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            lock_holder(tmp_path)
+
+    with ThreadPoolExecutor() as commands:
+        for _ in range(4):
+            commands.submit(look)
+        try:
+            for _ in range(100):
+                with RootDir(tmp_path):
+                    assert lock_holder(tmp_path) is not None
+        finally:
+            is_over.set()
 
 
 def test_what_a_killed_agent_announced_is_gone_with_the_next_start(tmp_path: Path) -> None:

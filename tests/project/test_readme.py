@@ -12,18 +12,19 @@ import pytest
 
 from podstatus import ContainerFacts, PodFacts, StatusManager, generate_api_pod_status
 from podstatus.status.counters import Counts
+from tests.support.doc_examples import Reader, programs
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 FACTS = (ROOT / "docs" / "reference" / "runtime-facts.md").read_text()
 CLIENT = (ROOT / "docs" / "how-to" / "talk-to-an-api-server.md").read_text()
 EVENTS = (ROOT / "docs" / "reference" / "events.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", README + FACTS + EVENTS, re.DOTALL)
+PROGRAMS = [program for page in (README, FACTS, EVENTS) for program in programs(page)]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_python_in_the_pages_runs(block: str) -> None:
-    subprocess.run([sys.executable, "-c", block], check=True)
+@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+def test_a_program_of_the_pages_prints_what_they_show(program: str, tmp_path: Path) -> None:
+    Reader(tmp_path, {}).follow(program)
 
 
 # own_node.py needs a server: tests/client/test_own_node.py runs it. The page shows what

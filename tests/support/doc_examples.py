@@ -1,0 +1,324 @@
+"""The examples of a page, run as a reader runs them, from the first to the last.
+
+What is run, in the order of the page:
+
+- A block below a sentence that ends with "`NAME`:" is the file NAME.
+- In a `console` block, lines that begin with `$ ` are commands; a backslash at the end continues
+  them. The lines below a command are its output. `^C` on a line of its own is pressed as soon as
+  the lines above it are on the screen.
+- A `console` block below `<!-- keeps running -->` is another terminal: its command goes on while
+  the rest of the page is run. `^C` below `<!-- first terminal -->` is pressed there.
+- A `python` block that is no file is a program; a `text` block below it is its output.
+- Blocks of other languages are only read.
+
+A command that only reads (READS) is repeated until it shows what the page shows: a reader does the
+same. All commands share a directory and their environment variables.
+
+What may differ from the page (`normalize`): times, ages, ports, IDs, addresses, restart counts with
+an age, the width of columns, and the bars of a chart. `…` on the page stands for any text in its
+line, or on a line of its own for any number of lines.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+SECONDS = 120.0
+"""For what takes one or two, on a busy machine."""
+COLUMNS = 100
+CHECKOUT = "/home/me/podstatus"
+"""The directory of the reader on all pages."""
+KEEPS_RUNNING = "<!-- keeps running -->"
+FIRST_TERMINAL = "<!-- first terminal -->"
+CTRL_C = "^C"
+READS = re.compile(
+    r"(\S*podstatus (get|describe|timeline|logs|status) |curl |cat |ls "
+    r"|kubectl (\S+ )*(get|logs) |python \S+ \S+ status)"
+)
+
+_MULTILINE = re.MULTILINE | re.DOTALL
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", _MULTILINE)
+_FILE = re.compile(r"`([\w.-]+)`:\s*\Z")
+_UNIT = r"\d+(?:\.\d+)? ?(?:ms|min|s|m|h|d)(?![a-z])"
+_VOLATILE = [
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "<time>"),
+        (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "<time>"),
+        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uid>"),
+        (r"\b[0-9a-f]{12,}\b", "<id>"),
+        (r"\b127\.0\.0\.1:\d+\b", "127.0.0.1:<port>"),
+        (r"\b(?!127\.)\d+\.\d+\.\d+\.\d+\b", "<ip>"),
+        (rf"\b{_UNIT}(?: ?{_UNIT})*", "<age>"),
+        (r"\b\d+ \(<age> ago\)", "<restarts>"),
+        (r"\(x\d+ over <age>\)", "(x<n> over <age>)"),
+        (r"[ \t]+", " "),
+        (r"(?:(?:<time>|╷) ?)+(?=\n|\Z)", "<axis>"),
+    )
+]
+_CHART = re.compile("[█░▒▓─↻•]")
+_ELLIPSIS = "…"
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    file: str
+    """The name of the file that it is; empty for any other block."""
+    mark: str
+    """The comment above it, or empty."""
+
+
+class Step(NamedTuple):
+    """A command and the output that the page shows for it."""
+
+    command: str
+    output: str
+
+
+def blocks(page: str) -> list[Block]:
+    """Return the fenced blocks of a page in order."""
+    found = []
+    end = 0
+    for fence in _FENCE.finditer(page):
+        above = page[end : fence.start()].rstrip()
+        named = _FILE.search(above)
+        mark = next((m for m in (KEEPS_RUNNING, FIRST_TERMINAL) if above.endswith(m)), "")
+        found.append(Block(fence[1], fence[2], named[1] if named else "", mark))
+        end = fence.end()
+    return found
+
+
+def programs(page: str) -> list[str]:
+    """Return the Python programs of a page, each as a page with its output."""
+    return re.findall(r"^```python\n.*?^```$(?:\s*^```text\n.*?^```$)?", page, _MULTILINE)
+
+
+def steps(console: str) -> list[Step]:
+    """Return the commands of a console block, each with the lines below it."""
+    found: list[Step] = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            found.append(Step(line.removeprefix("$ "), ""))
+        elif found and found[-1].command.endswith("\\") and not found[-1].output:
+            found[-1] = Step(f"{found[-1].command}\n{line}", "")
+        else:
+            found[-1] = Step(found[-1].command, f"{found[-1].output}{line}\n")
+    return found
+
+
+def normalize(text: str) -> str:
+    """Return the text without what differs from run to run."""
+    for pattern, name in _VOLATILE:
+        text = pattern.sub(name, text)
+    lines = [_without_bars(line).rstrip() for line in text.strip().splitlines()]
+    return "\n".join(lines)
+
+
+def _without_bars(line: str) -> str:
+    """Return the name of a chart's row; other lines unchanged."""
+    if line.startswith("<time>") or not _CHART.search(line):
+        return line
+    return " ".join(_CHART.sub(" ", line).split()[:1])
+
+
+def shows(shown: str, page: str, *, whole: bool = True) -> bool:
+    """Whether the output is that of the page; or, unless `whole`, begins with it."""
+    pattern = ""
+    for line in normalize(page).splitlines():
+        if line == _ELLIPSIS:
+            pattern += r"(?:.*\n)*?"
+        else:
+            pattern += ".*".join(map(re.escape, line.split(_ELLIPSIS))) + r"\n"
+    shown = normalize(shown) + "\n" if shown.strip() else ""
+    match = re.fullmatch if whole else re.match
+    return match(pattern, shown) is not None
+
+
+class Terminal:
+    """A command on a terminal of its own, and what it has written there."""
+
+    def __init__(
+        self, command: str, script: str, *, directory: Path, environment: Mapping[str, str]
+    ) -> None:
+        """The script is what the shell runs when the reader types the command."""
+        self.command = command
+        self._directory = directory
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+        self._process = subprocess.Popen(
+            ["bash", "-c", script],  # noqa: S607 - the reader's shell
+            cwd=directory,
+            env=environment,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._written = b""
+        self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
+        self._reader.start()
+
+    @property
+    def screen(self) -> str:
+        """What is on the screen, as if the reader's checkout were the directory."""
+        written = self._written.decode(errors="replace").replace("\r\n", "\n")
+        return written.replace(str(self._directory), CHECKOUT)
+
+    def wait_until_it_shows(self, page: str) -> None:
+        """Wait until the screen begins with the output of the page."""
+        end = time.monotonic() + SECONDS
+        while True:
+            has_ended = not self._reader.is_alive()
+            if shows(self.screen, page, whole=False):
+                return
+            if has_ended or time.monotonic() > end:
+                raise AssertionError(difference(self.command, page, self.screen))
+            self._reader.join(0.05)
+
+    def press_ctrl_c(self) -> None:
+        """Interrupt the processes of the terminal."""
+        os.killpg(self._process.pid, signal.SIGINT)
+
+    def wait(self) -> int:
+        """Wait for the end; return the exit code."""
+        code = self._process.wait(SECONDS)
+        self._reader.join(SECONDS)
+        return code
+
+    def close(self) -> None:
+        """End the command if it still runs."""
+        if self._process.poll() is None:
+            self.press_ctrl_c()
+            try:
+                self.wait()
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self.wait()
+
+    def _read(self, terminal: int) -> None:
+        try:
+            while piece := os.read(terminal, 65536):
+                self._written += piece
+        except OSError:  # the other end is closed
+            pass
+        finally:
+            os.close(terminal)
+
+
+def difference(command: str, page: str, shown: str) -> str:
+    """Return a message with what the page shows and what was shown."""
+    return f"$ {command}\n--- the page\n{page}\n--- the screen\n{shown}"
+
+
+class Reader:
+    """Follows a page in a directory."""
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._variables = directory / ".variables"
+        self._variables.write_text("")
+        self._environment = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(directory),
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            **environment,
+        }
+        self._terminals: list[Terminal] = []
+
+    def follow(self, page: str) -> None:
+        """Run all examples of a page. Raises AssertionError at the first that differs."""
+        try:
+            expected = iter([*blocks(page), None])
+            block = next(expected)
+            while block is not None:
+                following = next(expected)
+                self._follow(block, following)
+                block = following
+        finally:
+            for terminal in reversed(self._terminals):
+                terminal.close()
+
+    def _follow(self, block: Block, following: Block | None) -> None:
+        if block.file:
+            (self._directory / block.file).write_text(block.text)
+        elif block.language == "python":
+            is_output = following is not None and following.language == "text"
+            self._run_program(block.text, following.text if following and is_output else "")
+        elif block.mark == FIRST_TERMINAL:
+            self._end_first_terminal(block.text)
+        elif block.language == "console":
+            for step in steps(block.text):
+                self._type(step, keeps_running=block.mark == KEEPS_RUNNING)
+
+    def _run_program(self, program: str, output: str) -> None:
+        (self._directory / ".program.py").write_text(program)
+        terminal = self._start("python .program.py")
+        assert terminal.wait() == 0, terminal.screen
+        assert shows(terminal.screen, output), difference(program, output, terminal.screen)
+
+    def _type(self, step: Step, *, keeps_running: bool) -> None:
+        if keeps_running:
+            terminal = self._start(step.command)
+            self._terminals.append(terminal)
+            terminal.wait_until_it_shows(step.output)
+        elif f"\n{CTRL_C}\n" in f"\n{step.output}":
+            self._interrupt(step)
+        else:
+            self._run(step)
+
+    def _run(self, step: Step) -> None:
+        """Run a command that ends; one that only reads as often as it takes."""
+        end = time.monotonic() + (SECONDS if READS.match(step.command) else 0)
+        while True:
+            terminal = self._start(step.command)
+            code = terminal.wait()
+            if shows(terminal.screen, step.output):
+                assert step.output or code == 0, f"$ {step.command}: exit code {code}"
+                return
+            message = difference(step.command, step.output, terminal.screen)
+            assert time.monotonic() < end, message
+
+    def _interrupt(self, step: Step) -> None:
+        before, _, after = f"\n{step.output}".partition(f"\n{CTRL_C}\n")
+        terminal = self._start(step.command)
+        try:
+            terminal.wait_until_it_shows(before)
+        finally:
+            terminal.press_ctrl_c()
+            terminal.wait()
+        assert terminal.screen.rstrip().endswith(after.rstrip())
+
+    def _end_first_terminal(self, output: str) -> None:
+        terminal = self._terminals.pop(0)
+        assert output.splitlines()[0] == CTRL_C
+        before = len(terminal.screen)
+        terminal.press_ctrl_c()
+        terminal.wait()
+        after = output.partition("\n")[2]
+        shown = terminal.screen[before:]
+        assert shows(shown, after), difference(CTRL_C, after, shown)
+
+    def _start(self, command: str) -> Terminal:
+        """Start a command with the variables that the earlier ones exported."""
+        variables = self._variables
+        script = (
+            f". {variables}\n{command}\ncode=$?\n"
+            f"export -p > {variables}.new && mv {variables}.new {variables}\nexit $code"
+        )
+        return Terminal(command, script, directory=self._directory, environment=self._environment)

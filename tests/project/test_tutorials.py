@@ -17,22 +17,18 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 ELSEWHERE = {"write-a-runtime"}
 """Run by tests/runtime/test_own_runtime_page.py."""
 PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem not in ELSEWHERE)
+ENVIRONMENT = {
+    "PODSTATUS_HOSTNAME_OVERRIDE": "laptop",
+    "PYTEST_ADDOPTS": "-p no:asyncio",  # the reader does not have this plugin, which warns
+}
 CHECKOUT = ("Makefile", "pyproject.toml", "requirements", "examples")
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Iterator[Path]:
-    """A directory like a checkout after its first `make`."""
-    for name in CHECKOUT:
-        (tmp_path / name).symlink_to(ROOT / name)
-    environment = tmp_path / ".venv"
-    environment.mkdir()
-    for path in Path(sys.prefix).iterdir():
-        if path.is_dir():
-            (environment / path.name).symlink_to(path)
-        else:
-            shutil.copyfile(path, environment / path.name)
-    (environment / "ready").touch()
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """An empty directory, or one like a checkout after its first `make`."""
+    if "a checkout of this repository" in request.param.read_text():
+        make_checkout(tmp_path)
     yield tmp_path
     # Containers and jobs outlive what started them, also after a test that failed.
     for process in psutil.process_iter(["cmdline"]):
@@ -42,8 +38,26 @@ def checkout(tmp_path: Path) -> Iterator[Path]:
                     child.kill()
 
 
+def make_checkout(folder: Path) -> None:
+    for name in CHECKOUT:
+        (folder / name).symlink_to(ROOT / name)
+    environment = folder / ".venv"
+    environment.mkdir()
+    for path in Path(sys.prefix).iterdir():
+        if path.is_dir():
+            (environment / path.name).symlink_to(path)
+        else:  # with the time of now: up to date for make
+            shutil.copyfile(path, environment / path.name)
+    (environment / "ready").touch()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_tutorial_shows_what_its_commands_show(page: Path, checkout: Path) -> None:
-    Reader(checkout, {"PODSTATUS_HOSTNAME_OVERRIDE": "laptop"}).follow(page.read_text())
+@pytest.mark.parametrize(
+    ("page", "directory"),
+    [(page, page) for page in PAGES],
+    indirect=["directory"],
+    ids=[page.stem for page in PAGES],
+)
+def test_a_tutorial_shows_what_its_commands_show(page: Path, directory: Path) -> None:
+    Reader(directory, ENVIRONMENT).follow(page.read_text())

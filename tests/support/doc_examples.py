@@ -15,7 +15,7 @@ A command that only reads (READS) is repeated until it shows what the page shows
 same. All commands share a directory and their environment variables.
 
 What may differ from the page (`normalize`): times, ages, ports, IDs, addresses, restart counts with
-an age, the width of columns, and the bars of a chart. `…` on the page stands for any text in its
+an age, the width of columns and rules, and the bars of a chart. `…` on the page stands for any text in its
 line, or on a line of its own for any number of lines.
 """
 
@@ -63,6 +63,7 @@ _VOLATILE = [
         (rf"\b{_UNIT}(?: ?{_UNIT})*", "<age>"),
         (r"\b\d+ \(<age> ago\)", "<restarts>"),
         (r"\(x\d+ over <age>\)", "(x<n> over <age>)"),
+        (r"={3,}", "==="),
         (r"[ \t]+", " "),
         (r"(?:(?:<time>|╷) ?)+(?=\n|\Z)", "<axis>"),
     )

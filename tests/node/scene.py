@@ -17,7 +17,7 @@ from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.in_memory_node_api import InMemoryNodeApi
+from tests.support.in_memory_node_api import InMemoryNodeApi
 from tests.support.pod_services import ignore
 
 GI = 1024**3

@@ -6,8 +6,8 @@ from podstatus.node.facts_collector import FactSources
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.in_memory_node_api import InMemoryNodeApi
 from tests.node.scene import INFO, FakeEvents
+from tests.support.in_memory_node_api import InMemoryNodeApi
 from tests.support.pod_services import ignore
 
 

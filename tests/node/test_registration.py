@@ -64,7 +64,7 @@ async def test_a_denied_creation_without_an_existing_node_raises_the_denial(
     syncing = asyncio.create_task(scene.status.sync_once())
     await scene.clock.advance(0.01)
     assert [it.getMessage() for it in caplog.records] == [
-        "registering the node failed, will retry: error=create_node node-c: HTTP 403"
+        "registering the node failed, will retry: error=create_node: HTTP 403"
     ]
     await scene.clock.advance(1)
     assert await syncing

@@ -3,9 +3,8 @@
 import asyncio
 import itertools
 from collections import defaultdict, deque
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import decode_json
@@ -13,28 +12,15 @@ from podstatus.kube.api_errors import api_error
 from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
-from podstatus.kube.patch import apply_patch
-from podstatus.kube.patch.schema import NODE
-
-VERBS = (
-    "get_node",
-    "create_node",
-    "patch_node",
-    "patch_node_status",
-    "get_lease",
-    "create_lease",
-    "replace_lease",
-)
+from podstatus.kube.patch import NODE, apply_patch
 
 
-class NodeCall(msgspec.Struct, frozen=True, kw_only=True):
+class NodeCall(NamedTuple):
     """A recorded call of the API."""
 
     verb: str
-    name: str
-    code: int | None = None
-    """The HTTP status of a failed call, None otherwise."""
-    patch: bytes | None = None
+    code: int
+    """The HTTP status of a failed call, 0 otherwise."""
 
 
 class InMemoryNodeApi:
@@ -52,46 +38,35 @@ class InMemoryNodeApi:
     # Calls of the node agent
 
     async def get_node(self, name: str) -> Node:
-        """Return a node. Raises ApiError (404)."""
-        await self._record_call("get_node", name, exists=name in self.nodes)
+        await self._record_call("get_node", 0 if name in self.nodes else 404)
         return self.nodes[name]
 
     async def create_node(self, node: Node) -> Node:
-        """Create a node. Raises ApiError (409)."""
-        name = node.metadata.name
-        await self._record_call("create_node", name, exists=name not in self.nodes, otherwise=409)
+        await self._record_call("create_node", 409 if node.metadata.name in self.nodes else 0)
         return self.put_node(node)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; return the patched node. Raises ApiError."""
         return await self._patch("patch_node", name, patch)
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; return the patched node. Raises ApiError."""
         return await self._patch("patch_node_status", name, patch)
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Return a lease. Raises ApiError (404)."""
         stored = self.leases.get(name)
         exists = stored is not None and stored.metadata.namespace == namespace
-        await self._record_call("get_lease", name, exists=exists)
+        await self._record_call("get_lease", 0 if exists else 404)
         return self.leases[name]
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create a lease. Raises ApiError (409)."""
-        name = lease.metadata.name
-        await self._record_call("create_lease", name, exists=name not in self.leases, otherwise=409)
+        await self._record_call("create_lease", 409 if lease.metadata.name in self.leases else 0)
         return self._put_lease(lease)
 
     async def replace_lease(self, lease: Lease) -> Lease:
-        """Replace a lease if its resource version matches. Raises ApiError (404 or 409)."""
-        name = lease.metadata.name
-        stored = self.leases.get(name)
-        code = 409 if stored is not None else 404
-        same = stored is not None and (
-            stored.metadata.resource_version == lease.metadata.resource_version
-        )
-        await self._record_call("replace_lease", name, exists=same, otherwise=code)
+        stored, meta = self.leases.get(lease.metadata.name), lease.metadata
+        code = 404
+        if stored is not None:
+            code = 0 if stored.metadata.resource_version == meta.resource_version else 409
+        await self._record_call("replace_lease", code)
         return self._put_lease(lease)
 
     # Calls of tests and other writers
@@ -112,9 +87,8 @@ class InMemoryNodeApi:
         )
 
     def fail(self, verb: str, *codes: int) -> None:
-        """Make the next calls of this verb fail with these HTTP statuses."""
-        if verb not in VERBS:
-            raise ValueError(f"unknown verb {verb!r}; use one of {', '.join(VERBS)}")
+        """Make the next calls of this verb, a method of this class, fail with these statuses."""
+        assert hasattr(self, verb), verb
         self._failures[verb].extend(codes)
 
     def fail_all(self, code: int = 503) -> None:
@@ -130,30 +104,22 @@ class InMemoryNodeApi:
     async def _patch(self, verb: str, name: str, patch: bytes) -> Node:
         document = decode_json(patch, dict[str, Any])
         uid = (document.get("metadata") or {}).get("uid")
-        stored = self.nodes.get(name)
-        same = stored is not None and uid in (None, stored.metadata.uid)
-        code = 404 if stored is None else 409
-        await self._record_call(verb, name, exists=same, otherwise=code, patch=patch)
+        stored, code = self.nodes.get(name), 404
+        if stored is not None:
+            code = 0 if uid in (None, stored.metadata.uid) else 409
+        await self._record_call(verb, code)
         return self.change_node(name, document)
 
-    async def _record_call(
-        self,
-        verb: str,
-        name: str,
-        *,
-        exists: bool,
-        otherwise: int = 404,
-        patch: bytes | None = None,
-    ) -> None:
-        """Record a call; raise its injected or natural error."""
+    async def _record_call(self, verb: str, code: int) -> None:
+        """Record a call; raise its injected error, or that of `code`, if it is not 0."""
         if self._hanging:
-            self.calls.append(NodeCall(verb=verb, name=name, code=0, patch=patch))
+            self.calls.append(NodeCall(verb, 0))
             await asyncio.get_running_loop().create_future()
         failures = self._failures[verb]
-        code = self._outage_code or (failures.popleft() if failures else 0 if exists else otherwise)
-        self.calls.append(NodeCall(verb=verb, name=name, code=code or None, patch=patch))
+        code = self._outage_code or (failures.popleft() if failures else code)
+        self.calls.append(NodeCall(verb, code))
         if code:
-            raise api_error(code, f"{verb} {name}: HTTP {code}")
+            raise api_error(code, f"{verb}: HTTP {code}")
 
     def _put_lease(self, lease: Lease) -> Lease:
         metadata = structs.replace(lease.metadata, resource_version=str(next(self._numbers)))

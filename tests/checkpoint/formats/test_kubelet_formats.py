@@ -19,6 +19,7 @@ from tests.support.data.strategies import QUANTITIES
 
 RECORDED = Path(__file__).parents[2] / "conformance" / "checkpoints"
 UID = PodUID("u-1")
+RESOURCES, RESIZES = v1_36.ResourceEntries, v1_36.ResizeEntries
 
 
 def golden(version: str, pattern: str) -> list[Path]:
@@ -32,11 +33,11 @@ def cpu(amount: str) -> ResourceRequirements:
 
 
 def read_v1_36(text: bytes) -> Allocations:
-    return Allocations(allocated=v1_36.decode_resources(v1_36.unwrap(text)))
+    return Allocations(allocated=v1_36.decode_entries(RESOURCES, v1_36.unwrap(text)))
 
 
 def write_v1_36(allocations: Allocations) -> bytes:
-    return v1_36.wrap(v1_36.encode_resources(allocations.allocated))
+    return v1_36.wrap(v1_36.encode_entries(RESOURCES, allocations.allocated))
 
 
 READ = {"v1.36.4": read_v1_36, "v1.28.0": v1_28.decode_checkpoint}
@@ -95,7 +96,7 @@ def test_the_data_has_the_order_and_the_escapes_of_go() -> None:
         limits={},
     )
     info = PodResourceInfo(container_resources={"b&": resources, "a\u2028\udcff": cpu("1")})
-    assert v1_36.encode_resources({UID: info}) == (
+    assert v1_36.encode_entries(RESOURCES, {UID: info}) == (
         '{"entries":{"u-1":{"ContainerResources":{'
         r'"a\u2028\ufffd":{"requests":{"cpu":"1"}},'
         r'"b\u0026":{"requests":{"cpu":"500m","memory":"1"},'
@@ -105,7 +106,7 @@ def test_the_data_has_the_order_and_the_escapes_of_go() -> None:
 
 
 def test_no_entries_are_left_out() -> None:
-    assert v1_36.wrap(v1_36.encode_resources({})) == b'{"data":"{}","checksum":694314937}'
+    assert v1_36.wrap(v1_36.encode_entries(RESOURCES, {})) == b'{"data":"{}","checksum":694314937}'
 
 
 def test_the_checksum_is_that_of_the_data_and_of_nothing_else() -> None:
@@ -118,16 +119,16 @@ def test_the_checksum_is_that_of_the_data_and_of_nothing_else() -> None:
 @pytest.mark.parametrize("data", ["", "[]", "{", '{"entries":[]}', '{"entries":{"u":5}}'])
 def test_data_that_is_no_data_is_refused_though_its_checksum_is_right(data: str) -> None:
     assert v1_36.unwrap(v1_36.wrap(data)) == data
-    for read in (v1_36.decode_resources, v1_36.decode_resize_statuses):
+    for kind in (RESOURCES, RESIZES):
         with pytest.raises(MalformedError, match=r"^its data: "):
-            read(data)
+            v1_36.decode_entries(kind, data)
 
 
 def test_resize_statuses_have_the_same_envelope() -> None:
-    data = v1_36.encode_resize_statuses({PodUID("b"): "Deferred", PodUID("a"): ""})
+    data = v1_36.encode_entries(RESIZES, {PodUID("b"): "Deferred", PodUID("a"): ""})
     assert data == '{"entries":{"a":"","b":"Deferred"}}'
-    assert v1_36.decode_resize_statuses(data) == {"a": "", "b": "Deferred"}
-    assert v1_36.decode_resize_statuses("null") == {}
+    assert v1_36.decode_entries(RESIZES, data) == {"a": "", "b": "Deferred"}
+    assert v1_36.decode_entries(RESIZES, "null") == {}
 
 
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

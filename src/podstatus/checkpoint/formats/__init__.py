@@ -40,9 +40,7 @@ class CheckpointFile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-def envelope_file(
-    name: str, part: str, write: Callable[..., str], read: Callable[[str], object]
-) -> CheckpointFile:
+def envelope_file(name: str, part: str, kind: type[v1_36.Entries]) -> CheckpointFile:
     """Return a file with one field in a v1.36 envelope.
 
     Whitespace around the envelope is no content.
@@ -50,10 +48,12 @@ def envelope_file(
     return CheckpointFile(
         name=name,
         parts=(part,),
-        encode_content=lambda allocations: write(getattr(allocations, part)).encode(),
+        encode_content=lambda state: v1_36.encode_entries(kind, getattr(state, part)).encode(),
         wrap=lambda content: v1_36.wrap(content.decode()),
         unwrap=lambda text: v1_36.unwrap(text).encode(),
-        restore=lambda content, onto: structs.replace(onto, **{part: read(content.decode())}),
+        restore=lambda content, onto: structs.replace(
+            onto, **{part: v1_36.decode_entries(kind, content.decode())}
+        ),
     )
 
 
@@ -77,24 +77,9 @@ class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 KUBELET_V1_36 = CheckpointFormat(
     files=(
-        envelope_file(
-            "allocated_pods_state",
-            "allocated",
-            v1_36.encode_resources,
-            v1_36.decode_resources,
-        ),
-        envelope_file(
-            "actuated_pods_state",
-            "actuated",
-            v1_36.encode_resources,
-            v1_36.decode_resources,
-        ),
-        envelope_file(
-            "podstatus_resize_state",
-            "resize_statuses",
-            v1_36.encode_resize_statuses,
-            v1_36.decode_resize_statuses,
-        ),
+        envelope_file("allocated_pods_state", "allocated", v1_36.ResourceEntries),
+        envelope_file("actuated_pods_state", "actuated", v1_36.ResourceEntries),
+        envelope_file("podstatus_resize_state", "resize_statuses", v1_36.ResizeEntries),
     ),
     write_through=False,
 )

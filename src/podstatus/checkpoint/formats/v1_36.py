@@ -5,7 +5,8 @@
 Upstream: Checkpoint, allocation/state/checkpoint.go v1.36.4.
 """
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from msgspec import field
 
@@ -14,10 +15,8 @@ from podstatus.checkpoint.formats.go_json_decode import decode_onto
 from podstatus.checkpoint.formats.go_json_encode import encode_go_json
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses
+from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import PodUID
-
-W = TypeVar("W", bound=Wire)
 
 
 class Envelope(Wire, frozen=True, kw_only=True):
@@ -39,16 +38,12 @@ class ResizeEntries(Wire, frozen=True, kw_only=True):
     entries: dict[str, str] | None = None
 
 
-def encode_resources(pods: PodResources) -> str:
-    """Encode the resources of all pods as the data of an envelope."""
-    return encode_go_json(ResourceEntries(entries={str(uid): info for uid, info in pods.items()}))
+Entries: TypeAlias = ResourceEntries | ResizeEntries
 
 
-def encode_resize_statuses(statuses: ResizeStatuses) -> str:
-    """Encode the resize statuses of all pods as the data of an envelope."""
-    return encode_go_json(
-        ResizeEntries(entries={str(uid): status for uid, status in statuses.items()})
-    )
+def encode_entries(kind: type[Entries], entries: Mapping[PodUID, Any]) -> str:
+    """Encode the entries of all pods as the data of an envelope."""
+    return encode_go_json(kind(entries={str(uid): entry for uid, entry in entries.items()}))
 
 
 def wrap(data: str) -> bytes:
@@ -67,23 +62,13 @@ def unwrap(text: bytes) -> str:
     return envelope.data
 
 
-def decode_resources(data: str) -> PodResources:
-    """Decode the resources of all pods. Raises MalformedError."""
-    entries = _decode_data(data, ResourceEntries()).entries or {}
-    return {PodUID(uid): info for uid, info in entries.items()}
-
-
-def decode_resize_statuses(data: str) -> ResizeStatuses:
-    """Decode the resize statuses of all pods. Raises MalformedError."""
-    entries = _decode_data(data, ResizeEntries()).entries or {}
-    return {PodUID(uid): status for uid, status in entries.items()}
-
-
-def _decode_data(data: str, onto: W) -> W:
+def decode_entries(kind: type[Entries], data: str) -> Mapping[PodUID, Any]:
+    """Decode the entries of all pods from the data of an envelope. Raises MalformedError."""
     try:
-        return decode_onto(data.encode(), onto)
+        entries = decode_onto(data.encode(), kind()).entries or {}
     except MalformedError as error:
         raise MalformedError(f"its data: {error}") from error
+    return {PodUID(uid): entry for uid, entry in entries.items()}
 
 
 def _checksum(data: str) -> int:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentError
+from podstatus.agent.errors import AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.cli import run_node
 from podstatus.cli.register_commands import app

@@ -13,15 +13,14 @@ import typer
 from podstatus.agent.compose.agent import NodeAgent, build_node_agent
 from podstatus.agent.daemon.logging_setup import configure_logging
 from podstatus.agent.daemon.run_agent import (
-    EXIT_CONFIG,
     AgentContext,
-    AgentError,
     AgentInfo,
     BuildAgent,
     RunnableAgent,
     run_agent,
 )
 from podstatus.agent.daemon.supervisor import Supervisor
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE
 from podstatus.agent.settings.load import (
     RESTART_REASON_VARIABLE,

@@ -9,7 +9,8 @@ from functools import partial
 import typer
 
 from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.daemon.run_agent import AgentInfo, run_agent
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import load_observe_settings

@@ -15,7 +15,7 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.build_dependencies import BuildRuntime
 from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon import apiserver_process, run_agent
-from podstatus.agent.daemon.run_agent import AgentError
+from podstatus.agent.errors import AgentError
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult

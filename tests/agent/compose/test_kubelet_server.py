@@ -18,15 +18,15 @@ from podstatus.agent.compose.kubelet_server import (
     ensure_server_files,
 )
 from podstatus.agent.compose.serving_certificate import (
-    KubeletServerError,
     ensure_agent_token,
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.daemon.serve_apiserver import local_url
+from podstatus.agent.errors import AgentError
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
+from podstatus.client.kubeconfig.server_url import local_url
 from podstatus.web.handlers import HandlerDependencies
 from tests.support.certificates import authority
 from tests.support.plain_access import PlainAccess
@@ -99,15 +99,15 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     encrypted = authority().pair("node-1", password=b"secret")
     (tmp_path / "encrypted").write_bytes(encrypted.key)
     (tmp_path / "its.crt").write_bytes(encrypted.certificate)
-    with pytest.raises(KubeletServerError, match=f"certificate {nonsense} .* --tls-cert-file"):
+    with pytest.raises(AgentError, match=f"certificate {nonsense} .* --tls-cert-file"):
         server_context(nonsense, pair[1], None)
-    with pytest.raises(KubeletServerError, match="the key is encrypted"):
+    with pytest.raises(AgentError, match="the key is encrypted"):
         server_context(tmp_path / "its.crt", tmp_path / "encrypted", None)
-    with pytest.raises(KubeletServerError, match=f"{nonsense}: .*--client-ca-file"):
+    with pytest.raises(AgentError, match=f"{nonsense}: .*--client-ca-file"):
         server_context(*pair, nonsense)
-    with pytest.raises(KubeletServerError, match="none: no such file or directory"):
+    with pytest.raises(AgentError, match="none: no such file or directory"):
         server_context(*pair, tmp_path / "none")
-    with pytest.raises(KubeletServerError, match=r"nonsense: (file exists|not a dir).*--root-dir"):
+    with pytest.raises(AgentError, match=r"nonsense: (file exists|not a dir).*--root-dir"):
         ensure_certificate(nonsense, "node-1", (), NOW)
 
 
@@ -140,7 +140,7 @@ def test_files_that_were_given_go_before_those_made_here(tmp_path: Path) -> None
     )
     assert (ours.token, ours.client_ca) == (files.token[::-1], Path("/own"))
     half = load_settings(flags(tls_cert_file="/c"), {}).settings
-    with pytest.raises(KubeletServerError, match="--tls-private-key-file is missing"):
+    with pytest.raises(AgentError, match="--tls-private-key-file is missing"):
         ensure_server_certificate(half, tmp_path, NOW)
 
 
@@ -193,7 +193,7 @@ async def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
             f"cannot listen on 127.0.0.1 port {number}: address already in use; "
             r"stop the process that uses it, or pass another --port \(0 picks a free one\)"
         )
-        with pytest.raises(KubeletServerError, match=message):
+        with pytest.raises(AgentError, match=message):
             await port.start(sources)
         assert (port.port, port.url) == (0, "")
 

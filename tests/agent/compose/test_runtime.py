@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.runtime import find_runtime, secret_files
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.load import load_settings
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 
 from podstatus.agent.daemon import run_agent
-from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer
+from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, EmbeddedServerAccess
 from podstatus.agent.daemon.endpoints_file import RootDirError
-from podstatus.agent.daemon.run_agent import AgentContext, AgentError, ListenAddresses
-from podstatus.agent.daemon.serve_apiserver import EmbeddedServerAccess
+from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
+from podstatus.agent.errors import AgentError
 from podstatus.cli import run_node as run_command
 from podstatus.cli.register_commands import app
 

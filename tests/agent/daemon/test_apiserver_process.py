@@ -13,11 +13,12 @@ import pytest
 
 from podstatus.agent.daemon.apiserver_process import (
     APISERVER_COMMAND,
+    READY_FD_VARIABLE,
     ApiServerStartError,
     EmbeddedApiServer,
+    EmbeddedServerAccess,
     NodeTrust,
 )
-from podstatus.agent.daemon.serve_apiserver import READY_FD_VARIABLE, EmbeddedServerAccess
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.backoff import Backoff
 from podstatus.base.system_clock import SystemClock

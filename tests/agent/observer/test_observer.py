@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentError
+from podstatus.agent.errors import AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import SCOPE_FILE, ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings

@@ -15,11 +15,11 @@ from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.compose.pod_sources import SourceServices, source_names
 from podstatus.agent.compose.runtime import build_runtime, open_process_runtime
-from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.compose.status_view import NodeStatusView
 from podstatus.agent.daemon.restart_services import run_with_restarts
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
+from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.daemon.sample_pods import create_sample_pods
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.export import about_agent
 from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.clock import Clock
@@ -139,8 +139,9 @@ class NodeAgent:
             await self._sources.check_server()
             addresses = ListenAddresses(
                 health=await self._start_health_listener(stack),
-                agent=await start_server(self._server, self._handler_dependencies, stack),
+                agent=await self._server.start(self._handler_dependencies),
             )
+            stack.push_async_callback(self._server.stop)
             try:
                 syncing = self._pods.status_manager.run()
             except CheckpointError as error:

@@ -9,16 +9,16 @@ from msgspec import structs
 
 from podstatus.agent.compose.node_services import node_settings
 from podstatus.agent.compose.serving_certificate import (
-    KubeletServerError,
     certificate_names,
     ensure_agent_token,
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.daemon.serve_apiserver import local_url
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient
+from podstatus.client.kubeconfig.server_url import local_url
 from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.objects.pod import Pod
 from podstatus.node.machine.node_addresses import node_addresses
@@ -53,14 +53,15 @@ def ensure_server_certificate(settings: AgentSettings, pki: Path, now: int) -> t
     """Return the serving certificate and its key; create them if none are configured.
 
     Must run before the embedded API server starts, which trusts the certificate.
-    Raises KubeletServerError.
+    Raises AgentError.
     """
     certificate, key = settings.tls_cert_file, settings.tls_private_key_file
     if certificate is not None and key is not None:
         return certificate, key
     if certificate is not None or key is not None:
         missing = "--tls-cert-file" if certificate is None else "--tls-private-key-file"
-        raise KubeletServerError(f"{missing} is missing; pass a certificate and its key, or none")
+        message = f"{missing} is missing; pass a certificate and its key, or none"
+        raise AgentError(message, code=EXIT_CONFIG)
     addresses = [it.address for it in node_addresses(node_settings(settings, None))]
     return ensure_certificate(pki, settings.node_name, addresses, now)
 
@@ -73,7 +74,7 @@ def ensure_server_files(
     token: str = "",
     own_client_ca: Path | None = None,
 ) -> KubeletServerFiles:
-    """Return the files and the token of the HTTPS server. Raises KubeletServerError.
+    """Return the files and the token of the HTTPS server. Raises AgentError.
 
     `token` and `own_client_ca` belong to the embedded API server, if there is one; it
     authenticates to the agent with a client certificate.
@@ -121,8 +122,8 @@ class KubeletServer:
         """The URL for clients on this machine; empty before `start`."""
         return local_url(self._settings.address, self._port) if self._port else ""
 
-    async def start(self, dependencies: HandlerDependencies) -> None:
-        """Start to listen. Raises KubeletServerError."""
+    async def start(self, dependencies: HandlerDependencies) -> str:
+        """Start to listen, and return the URL. Raises AgentError."""
         files, settings = self._files, self._settings
         server = NodeServer(
             Handlers(dependencies, self._options, self._clock),
@@ -136,11 +137,12 @@ class KubeletServer:
             self._port = await server.start()
         except OSError as error:
             reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
-            raise KubeletServerError(
+            raise AgentError(
                 f"cannot listen on {settings.address} port {settings.port}: {reason}; stop the "
                 "process that uses it, or pass another --port (0 picks a free one) or --address"
             ) from error
         self._server = server
+        return self.url
 
     async def stop(self) -> None:
         server, self._server = self._server, None

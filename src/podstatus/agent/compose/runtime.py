@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus import __version__
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.base.clock import Clock

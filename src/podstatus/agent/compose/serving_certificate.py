@@ -2,8 +2,6 @@
 
 Without a configured certificate a self-signed one is created, which clients trust directly. It is
 stored, and replaced at a start if it expires within 30 days or the node's names have changed.
-
-KubeletServerError     a file is not usable; the message has the reason and the remedy
 """
 
 import datetime
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from cryptography import x509
 
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.apiserver.pki.key_pair import (
     CLOCK_SKEW,
     LOOPBACK_NAMES,
@@ -30,16 +29,12 @@ _LIFETIME = datetime.timedelta(days=3650)
 _MIN_TOKEN_LENGTH = 16
 
 
-class KubeletServerError(Exception):
-    """The HTTPS server cannot start; the message has the reason and the remedy."""
-
-
 def ensure_certificate(
     folder: Path, name: str, addresses: Iterable[str], now: int
 ) -> tuple[Path, Path]:
     """Return a valid certificate for these names and its key; create them if necessary.
 
-    Raises KubeletServerError.
+    Raises AgentError.
     """
     certificate, key = folder / CERTIFICATE_FILE, folder / KEY_FILE
     names = frozenset([*LOOPBACK_NAMES, name.lower(), *addresses])
@@ -61,12 +56,12 @@ def ensure_certificate(
             replace_file(key, pair.key_pem)
             replace_file(certificate, pair.certificate_pem)
     except OSError as error:
-        raise KubeletServerError(_unusable_message(folder, error)) from error
+        raise _unusable(folder, error) from error
     return certificate, key
 
 
 def ensure_agent_token(folder: Path) -> str:
-    """Return the agent's token, created at the first start. Raises KubeletServerError."""
+    """Return the agent's token, created at the first start. Raises AgentError."""
     path = folder / TOKEN_FILE
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -75,12 +70,12 @@ def ensure_agent_token(folder: Path) -> str:
             token = secrets.token_urlsafe(32)
             replace_file(path, f"{token}\n".encode())
     except (OSError, ValueError) as error:
-        raise KubeletServerError(_unusable_message(path, error)) from error
+        raise _unusable(path, error) from error
     return token
 
 
 def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
-    """Build the TLS context of the server. Raises KubeletServerError.
+    """Build the TLS context of the server. Raises AgentError.
 
     Client certificates are optional; one that is sent must be signed by `client_ca`.
     """
@@ -91,7 +86,7 @@ def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.
         # Without this callback OpenSSL would prompt for the password of an encrypted key.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:
-        raise KubeletServerError(
+        raise AgentError(
             f"cannot use the certificate {certificate} with the key {key}: {_reason(error)}; pass "
             "a pair of PEM files with --tls-cert-file and --tls-private-key-file, or leave both out"
         ) from error
@@ -99,7 +94,7 @@ def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.
         try:
             context.load_verify_locations(client_ca)
         except (OSError, ValueError) as error:
-            raise KubeletServerError(
+            raise AgentError(
                 f"cannot use the certificates in {client_ca}: {_reason(error)}; pass a PEM file "
                 "with --client-ca-file"
             ) from error
@@ -131,8 +126,9 @@ def _is_valid(certificate: Path, key: Path, names: frozenset[str], now: datetime
     return pair.is_valid(now) and pair.names == names
 
 
-def _unusable_message(path: Path, error: Exception) -> str:
-    return f"cannot use {path}: {_reason(error)}; pass another --root-dir"
+def _unusable(path: Path, error: Exception) -> AgentError:
+    message = f"cannot use {path}: {_reason(error)}; pass another --root-dir"
+    return AgentError(message, code=EXIT_CONFIG)
 
 
 def _reason(error: Exception) -> str:

@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.agent.daemon.agent_log_rotation import MAX_LOG_BYTES, run_log_rotation
-from podstatus.agent.daemon.serve_apiserver import READY_FD_VARIABLE, EmbeddedServerAccess
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
 from podstatus.apiserver.storage.sqlite_file import DATABASE
@@ -29,6 +28,8 @@ from podstatus.base.programs import child_environment, python_module_command
 
 logger = logging.getLogger(__name__)
 
+READY_FD_VARIABLE = "PODSTATUS_READY_FD"
+"""Environment variable of the child: the inherited pipe for its `EmbeddedServerAccess`."""
 APISERVER_COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
 _START_TIMEOUT_SECONDS = 30.0
 """A start takes about 1 s on an idle machine."""
@@ -43,6 +44,20 @@ _MAX_ERROR_LINES = 5
 
 class ApiServerStartError(Exception):
     """The child did not start; the message has its last output."""
+
+
+class EmbeddedServerAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """URL and credentials of a server, written to the pipe of READY_FD_VARIABLE when it serves.
+
+    One line of JSON. The pipe closes without it if the server does not start.
+    """
+
+    url: str
+    token: str
+    kubeconfig: bytes
+
+    def __repr__(self) -> str:
+        return f"EmbeddedServerAccess({self.url!r}, …)"
 
 
 class NodeTrust(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
 from podstatus.client.rest.resources import NAMESPACES, ApiResource

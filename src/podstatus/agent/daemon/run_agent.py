@@ -1,7 +1,4 @@
-"""Run an agent until a signal: root directory, API server, node services.
-
-AgentError     the agent cannot start or continue; the message has the reason and the remedy
-"""
+"""Run an agent until a signal: root directory, API server, node services."""
 
 import asyncio
 import logging
@@ -23,7 +20,6 @@ from podstatus.agent.compose.kubelet_server import (
     ensure_server_certificate,
     ensure_server_files,
 )
-from podstatus.agent.compose.serving_certificate import KubeletServerError
 from podstatus.agent.daemon.apiserver_process import (
     ApiServerStartError,
     EmbeddedApiServer,
@@ -38,7 +34,8 @@ from podstatus.agent.daemon.root_dir import (
     retry_write_endpoints,
     try_write_endpoints,
 )
-from podstatus.agent.daemon.serve_apiserver import ServeError, call_on_stdin_eof, reachable_host
+from podstatus.agent.daemon.stdin_eof import call_on_stdin_eof
+from podstatus.agent.errors import EXIT_CONFIG, EXIT_FAILURE, AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
@@ -49,24 +46,14 @@ from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.config_errors import KubeconfigError
+from podstatus.client.kubeconfig.server_url import reachable_host
 from podstatus.workers.shutdown.plan import total_seconds
 
 logger = logging.getLogger(__name__)
 
-EXIT_FAILURE = 1
-EXIT_CONFIG = 2
-"""Exit code of failures that a restart does not repair: settings, an unusable root-dir."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOP_SECONDS = 4.5
 """Hard-exit deadline: a stop takes less than 5 s, whatever hangs."""
-
-
-class AgentError(Exception):
-    """The agent cannot run; the message has the reason and the remedy."""
-
-    def __init__(self, message: str, *, code: int = EXIT_FAILURE) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +130,7 @@ async def run_agent(
     with _stop_on_signals() as stop:
         stopped = stop.requested
         if stop_at_eof:
-            _stop_on_eof(stop)
+            call_on_stdin_eof(stop.request)
         try:
             async with asyncio.TaskGroup() as group:
                 running = _run(settings, node.build, node.announce, restart_reason, folders)
@@ -199,13 +186,21 @@ async def _run(
         root = stack.enter_context(RootDir(settings.root_dir, folders))
         stack.enter_context(log_to_file(root.folder("logs"), settings.v, settings.log_format))
         rules = await stack.enter_async_context(_alert_rules(settings))
-        certificate = _ensure_certificate(settings, root)
+        pki = root.folder("pki")
+        # Before the embedded API server starts, which trusts it.
+        certificate, _ = ensure_server_certificate(settings, pki, wall_clock_ns())
         async with _api_server(settings, root, certificate) as server:
             context = AgentContext(
                 settings=settings,
                 root=root,
                 access=server.access,
-                server_files=_server_files(settings, root, server),
+                server_files=ensure_server_files(
+                    settings,
+                    pki,
+                    wall_clock_ns(),
+                    token=server.token,
+                    own_client_ca=server.authority,
+                ),
                 alert_rules=rules,
                 restart_reason=restart_reason,
             )
@@ -269,28 +264,6 @@ def _load_rules(settings: AgentSettings, evaluator: BudgetedEvaluator) -> AlertR
     for warning in rules.warnings:
         logger.warning("alert rule may not work as intended: warning=%s", warning)
     return rules
-
-
-def _ensure_certificate(settings: AgentSettings, root: RootDir) -> Path:
-    """Ensure the serving certificate before the embedded API server starts, which trusts it."""
-    try:
-        certificate, _ = ensure_server_certificate(settings, root.folder("pki"), wall_clock_ns())
-    except KubeletServerError as error:
-        raise AgentError(str(error), code=EXIT_CONFIG) from error
-    return certificate
-
-
-def _server_files(settings: AgentSettings, root: RootDir, server: _ApiServer) -> KubeletServerFiles:
-    try:
-        return ensure_server_files(
-            settings,
-            root.folder("pki"),
-            wall_clock_ns(),
-            token=server.token,
-            own_client_ca=server.authority,
-        )
-    except KubeletServerError as error:
-        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
 def _endpoints(
@@ -397,13 +370,6 @@ def _stop_on_signals() -> Iterator[_StopSignal]:
         yield stop
     finally:
         stop.cancel_deadline()
-
-
-def _stop_on_eof(stop: _StopSignal) -> None:
-    try:
-        call_on_stdin_eof(stop.request)
-    except ServeError as error:
-        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
 def _force_exit(seconds: float) -> None:

@@ -13,10 +13,10 @@ import msgspec
 from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile, history_retention
 from podstatus.agent.compose.kubelet_server import KubeletServer
-from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
+from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
+from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.settings.export import export_flags
@@ -120,7 +120,8 @@ class ClusterObserver:
             await stack.enter_async_context(self._client)
             is_reachable = await self._check_access()
             # Before the initial list, so that a port in use is reported at once.
-            url = await start_server(self._server, self._handler_dependencies, stack)
+            url = await self._server.start(self._handler_dependencies)
+            stack.push_async_callback(self._server.stop)
             previous_pods = await self._previous_pods()
             async with asyncio.TaskGroup() as tasks:
                 if self._history.writer is not None:

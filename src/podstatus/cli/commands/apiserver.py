@@ -72,9 +72,9 @@ def apiserver(
     """Run the embedded Kubernetes API server without a node."""
     import asyncio
 
-    from podstatus.agent.compose.apiserver import build_api_server
     from podstatus.agent.daemon.logging_setup import configure_logging
-    from podstatus.agent.daemon.serve_apiserver import ApiServerSettings, ServeError, serve_api
+    from podstatus.agent.daemon.serve_apiserver import ApiServerSettings, serve_api
+    from podstatus.agent.errors import AgentError
 
     if root_dir == "":
         fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")
@@ -92,8 +92,8 @@ def apiserver(
         node_address=node_address,
     )
     try:
-        asyncio.run(serve_api(settings, build_api_server, _announce_server))
-    except ServeError as error:
+        asyncio.run(serve_api(settings, _announce_server))
+    except AgentError as error:
         fail(str(error))
 
 

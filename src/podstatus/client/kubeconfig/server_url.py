@@ -1,10 +1,11 @@
-"""Validate, compare and redact the URLs of servers and proxies."""
+"""Build, validate, compare and redact the URLs of servers and proxies."""
 
 import ipaddress
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 PORTS: Final = {"http": 80, "https": 443}
+_LOOPBACK_BY_WILDCARD: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared only
 
 
 def split_url(text: str) -> SplitResult | None:
@@ -60,3 +61,13 @@ def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
 def host_and_port(host: str, port: str) -> str:
     """Join host and port as in a URL, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reachable_host(host: str) -> str:
+    """Return the address by which local clients reach a server that listens on `host`."""
+    return _LOOPBACK_BY_WILDCARD.get(host, host)
+
+
+def local_url(host: str, port: int) -> str:
+    """Return the URL by which local clients reach an HTTPS server that listens on `host`."""
+    return f"https://{host_and_port(reachable_host(host), str(port))}"

@@ -17,9 +17,6 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 
-import msgspec
-from msgspec import structs
-
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
@@ -35,19 +32,6 @@ logger = logging.getLogger(__name__)
 RELIST_THRESHOLD_SECONDS = 180
 """Upstream's: the node becomes NotReady if no list succeeded for longer than this."""
 _SECOND = 1_000_000_000
-
-
-class RelistCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts since the PLEG was created."""
-
-    relists: int = 0
-    """Successful lists of all pods."""
-    failures: int = 0
-    """Failed lists of all pods."""
-    hints: int = 0
-    """Pods named by the runtime's change feed."""
-    interruptions: int = 0
-    """How often the change feed broke off."""
 
 
 class Pleg:
@@ -80,7 +64,8 @@ class Pleg:
         """The same, on the monotonic clock."""
         self._relist_failures = _failure_log("listing the pods of the runtime")
         self._watch_failures = _failure_log("watching the runtime for changes")
-        self._counts = RelistCounts()
+        self._hints = 0
+        """Pods named by the runtime's change feed."""
 
     async def run(self) -> None:
         """Relist and watch the runtime until cancelled; failures are logged and retried."""
@@ -105,11 +90,6 @@ class Pleg:
     def age_seconds(self) -> float | None:
         """Seconds since all pods were last listed; None if they never were."""
         return None if self._last_relist is None else self._relist_age()
-
-    @property
-    def counts(self) -> RelistCounts:
-        """Counts since the PLEG was created."""
-        return self._counts
 
     @property
     def last_listed(self) -> int | None:
@@ -163,12 +143,10 @@ class Pleg:
         try:
             pods = await self._runtime.list_pods()
         except Exception as error:  # noqa: BLE001 - runtimes are third-party code
-            self._counts = structs.replace(self._counts, failures=self._counts.failures + 1)
             self._relist_failures.failed(error)
             return
         finally:
             self._metrics.relists.observe(self._seconds_since(began))
-        self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._relist_failures.recovered()
         self._last_relist, self._last_relist_monotonic = now, began
         for uid in self._cache.apply_list(request, pods):
@@ -181,7 +159,7 @@ class Pleg:
         """
         uid = await anext(changes)
         self._watch_failures.recovered()
-        self._counts = structs.replace(self._counts, hints=self._counts.hints + 1)
+        self._hints += 1
         # A failure here is harmless: the next relist sees the change.
         with suppress(RuntimeDownError):
             await self.refresh(uid)
@@ -201,13 +179,10 @@ class Pleg:
     async def _watch_loop(self) -> None:
         backoff = Backoff(initial_seconds=self._period)
         while True:
-            before = self._counts.hints
+            before = self._hints
             error = await self._watch_until_error()
-            self._counts = structs.replace(
-                self._counts, interruptions=self._counts.interruptions + 1
-            )
             self._watch_failures.failed(error)
-            if self._counts.hints > before:
+            if self._hints > before:
                 backoff = backoff.reset()
             backoff = backoff.failed()
             await self._clock.wait(backoff.delay(self._random()))

@@ -10,9 +10,8 @@ import pytest
 
 from podstatus import PodStatus
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
-from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.history.writer import SummaryHistoryWriter
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
-from podstatus.observe.transitions.tracker import SUMMARY_SOURCE, TransitionTracker
 from podstatus.testing.builders import make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 
@@ -24,8 +23,8 @@ def history(tmp_path: Path) -> Iterator[History]:
     history.close()
 
 
-def history_writer(history: History) -> HistoryWriter[PodSummary]:
-    return HistoryWriter(history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock())
+def history_writer(history: History) -> SummaryHistoryWriter:
+    return SummaryHistoryWriter(history, clock=FakeClock())
 
 
 def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None) -> PodSummary:
@@ -37,7 +36,7 @@ def recorded(history: History, name: str = "web") -> list[tuple[str, ...]]:
     return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in entries]
 
 
-def write(one: HistoryWriter[PodSummary]) -> None:
+def write(one: SummaryHistoryWriter) -> None:
     asyncio.run(one.write_once())
 
 
@@ -136,9 +135,7 @@ def test_much_that_waits_is_written_with_beats_and_the_file_cleaned_meanwhile(
     monkeypatch.setattr("podstatus.observe.history.writer._PRUNE_ENTRIES", 1_000)
     monkeypatch.setattr(history, "prune", forget)
     beat = partial(steps.append, "beat")
-    one = HistoryWriter(
-        history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock(), heartbeat=beat
-    )
+    one = SummaryHistoryWriter(history, clock=FakeClock(), heartbeat=beat)
     pod = summary(RUNNING)
     for _ in range(2_200):
         one.add_event(pod, "Normal", "Pulled", "one of many")
@@ -147,9 +144,7 @@ def test_much_that_waits_is_written_with_beats_and_the_file_cleaned_meanwhile(
 
 
 def test_what_does_not_fit_is_counted_from_any_thread(history: History) -> None:
-    one = HistoryWriter(
-        history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock(), max_entries=0
-    )
+    one = SummaryHistoryWriter(history, clock=FakeClock(), max_entries=0)
     pod, threads = summary(RUNNING), 4
 
     def update(_: int) -> None:

@@ -30,7 +30,7 @@ from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, Unavaila
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.sqlite_store import History, HistoryError
-from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.history.writer import SummaryHistoryWriter
 from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.model import LazySamples, Samples
 from podstatus.observe.metrics.podstatus_collector import (
@@ -40,8 +40,6 @@ from podstatus.observe.metrics.podstatus_collector import (
 )
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.snapshot_cache import SnapshotCache
-from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.tracker import SUMMARY_SOURCE, TransitionTracker
 from podstatus.web.handlers import HandlerDependencies
 from podstatus.web.kubelet.health import HealthCheck, healthy, heartbeat_checks
 from podstatus.web.ports import AgentDescription
@@ -103,10 +101,9 @@ class ClusterObserver:
             settings, context.server_files, self._client, clock, node_name=""
         )
 
-    def _build_history_writer(self, history: History) -> HistoryWriter[PodSummary]:
-        return HistoryWriter(
+    def _build_history_writer(self, history: History) -> SummaryHistoryWriter:
+        return SummaryHistoryWriter(
             history,
-            TransitionTracker(SUMMARY_SOURCE),
             clock=self._clock,
             retention=history_retention(self._context.settings),
             heartbeat=self._heartbeats.register("history", max_silent_seconds=120),

@@ -12,18 +12,15 @@ is a separate file because other readers of a history may change the times of it
 
 import asyncio
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.history.sqlite_store import History
-from podstatus.observe.history.write_queue import MAX_BYTES, MAX_ENTRIES
-from podstatus.observe.history.writer import HistoryWriter, Retention, ignore
+from podstatus.observe.history.writer import HistoryWriter
 from podstatus.observe.transitions.compare_statuses import AGENT_DOWNTIME, Transition
-from podstatus.observe.transitions.tracker import STATUS_SOURCE, TransitionTracker
+from podstatus.observe.transitions.tracker import STATUS_SOURCE
 
 _PERIOD_SECONDS = 1.0
 _SECOND = 1_000_000_000
@@ -32,25 +29,7 @@ _SECOND = 1_000_000_000
 class StatusHistoryWriter(HistoryWriter[Pod]):
     """Records every status of the manager. Thread-safe."""
 
-    def __init__(
-        self,
-        history: History,
-        *,
-        clock: Clock,
-        retention: Retention | None = None,
-        max_entries: int = MAX_ENTRIES,
-        max_bytes: int = MAX_BYTES,
-        on_loss: Callable[[str], None] = ignore,
-    ) -> None:
-        super().__init__(
-            history,
-            TransitionTracker(STATUS_SOURCE),
-            clock=clock,
-            retention=retention,
-            max_entries=max_entries,
-            max_bytes=max_bytes,
-            on_loss=on_loss,
-        )
+    source = STATUS_SOURCE
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
         """Record the new status, which `pod` already has."""

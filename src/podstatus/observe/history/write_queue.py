@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions.compare_statuses import Transition
 
 MAX_ENTRIES = 50_000
@@ -37,11 +38,7 @@ class QueuedState(msgspec.Struct, Generic[S], frozen=True, gc=False):
 class QueuedTransition(msgspec.Struct, frozen=True, gc=False):
     """A transition of a pod that is not derived from its state."""
 
-    at: int
-    uid: PodUID
-    namespace: str
-    name: str
-    transition: Transition
+    entry: HistoryEntry
     size: int
 
 

@@ -1,6 +1,6 @@
 """Write the history asynchronously: changes are queued, and written in batches.
 
-    writer = HistoryWriter(History.open(path), TransitionTracker(SUMMARY_SOURCE), clock=clock)
+    writer = SummaryHistoryWriter(History.open(path), clock=clock)
     writer.pod_changed(summary)
     tasks.create_task(writer.run())
 
@@ -35,13 +35,19 @@ from podstatus.observe.history.write_queue import (
     WriteQueue,
 )
 from podstatus.observe.ports import HistoryCounts
+from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,
     EVENT,
     FINISHED,
     Transition,
 )
-from podstatus.observe.transitions.tracker import P, TransitionTracker
+from podstatus.observe.transitions.tracker import (
+    SUMMARY_SOURCE,
+    P,
+    TransitionSource,
+    TransitionTracker,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -89,10 +95,12 @@ def ignore(*_: object) -> None:
 class HistoryWriter(Generic[P]):
     """Records changes of pods. Methods that add an entry are thread-safe."""
 
+    source: TransitionSource[P, Any]
+    """How to derive transitions from the pods of a subclass."""
+
     def __init__(
         self,
         history: History,
-        tracker: TransitionTracker[P, Any],
         *,
         clock: Clock,
         retention: Retention | None = None,
@@ -103,7 +111,7 @@ class HistoryWriter(Generic[P]):
     ) -> None:
         """`on_loss` is called in the event loop with the reason when a file was lost."""
         self._history = history
-        self._tracker = tracker
+        self._tracker = TransitionTracker(self.source)
         self._clock = clock
         self._retention = retention or Retention()
         self._heartbeat = heartbeat
@@ -147,8 +155,7 @@ class HistoryWriter(Generic[P]):
         """Queue a transition, with the current time by default; it counts as an event."""
         at = self._clock.now() if at is None else at
         size = _TRANSITION_BYTES + len(transition.message) + len(transition.reason)
-        entry = QueuedTransition(at, PodUID(pod.uid), pod.namespace, pod.name, transition, size)
-        self._queue.add(entry)
+        self._queue.add(QueuedTransition(_entry(at, pod, transition), size))
 
     @property
     def counts(self) -> HistoryCounts:
@@ -299,13 +306,7 @@ class HistoryWriter(Generic[P]):
             message=self._loss_message,
         )
         entries = [
-            HistoryEntry(
-                at=at,
-                uid=PodUID(pod.uid),
-                namespace=pod.namespace,
-                name=pod.name,
-                transition=transition,
-            )
+            _entry(at, pod, transition)
             for pod, transitions in self._tracker.baselines()
             for transition in (gap, *transitions)
         ]
@@ -322,19 +323,25 @@ class HistoryWriter(Generic[P]):
         self._by_kind = by_kind
 
     def _to_entries(self, change: QueueEntry) -> list[HistoryEntry]:
-        if isinstance(change, QueuedState):
-            transitions = self._tracker.transitions(change, self._history.last_states)
-        else:
-            transitions = [change.transition]
-            if change.transition.kind == FINISHED:
-                self._tracker.finish(change.uid)
-        return [
-            HistoryEntry(
-                at=change.at,
-                uid=change.uid,
-                namespace=change.namespace,
-                name=change.name,
-                transition=transition,
-            )
-            for transition in transitions
-        ]
+        if isinstance(change, QueuedTransition):
+            if change.entry.transition.kind == FINISHED:
+                self._tracker.finish(change.entry.uid)
+            return [change.entry]
+        transitions = self._tracker.transitions(change, self._history.last_states)
+        return [_entry(change.at, change, transition) for transition in transitions]
+
+
+class SummaryHistoryWriter(HistoryWriter[PodSummary]):
+    """Records every summary of an observer."""
+
+    source = SUMMARY_SOURCE
+
+
+def _entry(at: int, pod: NamedPod, transition: Transition) -> HistoryEntry:
+    return HistoryEntry(
+        at=at,
+        uid=PodUID(pod.uid),
+        namespace=pod.namespace,
+        name=pod.name,
+        transition=transition,
+    )

@@ -15,7 +15,6 @@ from podstatus.alerts.rule_tests.cases import (
     RuleTestFile,
     format_subject,
     read_rule_tests,
-    subject_name,
 )
 from podstatus.alerts.rule_tests.replay import HistoryDriver
 from podstatus.alerts.rule_tests.run import (
@@ -171,7 +170,7 @@ def _format_difference(file: Path, test: RuleTest, difference: Difference) -> st
 
 def _format_change(it: AlertChange) -> str:
     alert = it.alert
-    about = format_subject(alert.subject.scope, subject_name(alert))
+    about = format_subject(alert.subject.scope, alert.subject.full_name)
     state: str = alert.state
     if alert.state == "firing" and alert.ceased:
         state = "firing, condition no longer true"

@@ -12,7 +12,6 @@ from podstatus.alerts.rules.fact_variables import (
     NODE_FACTS,
     POD_FACTS,
     SYNC_FACTS,
-    NodeReadings,
     next_health_change,
     node_facts,
     pod_facts,
@@ -44,7 +43,7 @@ def crashing(**more: Any) -> ContainerSummary:
     ("facts", "table"),
     [
         (pod_facts(WEB, AT), POD_FACTS),
-        (node_facts(NodeSummary(name="n")), NODE_FACTS),
+        (node_facts(NodeSummary(name="n"), Freshness()), NODE_FACTS),
         (sync_facts(SyncState(), Freshness()), SYNC_FACTS),
     ],
 )
@@ -62,7 +61,7 @@ def test_facts_have_the_types_of_the_table(scope: Any) -> None:
     facts = (
         pod_facts(pod, AT)
         if scope == "pod"
-        else node_facts(NodeSummary(name="n")) | sync_facts(SyncState(), Freshness())
+        else node_facts(NodeSummary(name="n"), Freshness()) | sync_facts(SyncState(), Freshness())
     )
     environment = Environment.for_scope(scope)
     asked = environment.activation(facts)
@@ -118,16 +117,16 @@ def test_a_state_is_split_into_its_parts(state: str, parts: tuple[str, str, int]
 def test_a_node() -> None:
     node = NodeSummary(
         name="n1", ready=True, capacity={"cpu": "4", "memory": "1Gi", "pods": "110"}, pods=3,
-        used={"cpu": 1.0, "memory": 2.0**28}, lease_age_seconds=12.7,
+        used={"cpu": 1.0, "memory": 2.0**28}, used_fractions={"disk": 0.9}, lease_age_seconds=12.7,
     )  # fmt: skip
-    facts = node_facts(node, NodeReadings(disk_used_fraction=0.9, clock_skew_seconds=3))
+    facts = node_facts(node, Freshness(clock_skew_seconds=3.2))
     assert (facts["node.cpuUsedFraction"], facts["node.memoryUsedFraction"]) == (0.25, 0.25)
     assert (facts["node.leaseAgeSeconds"], facts["node.pods"]) == (12, 3)
     assert (facts["node.diskUsedFraction"], facts["node.clockSkewSeconds"]) == (0.9, 3)
 
 
 def test_what_is_not_known_of_a_node_is_less_than_nothing() -> None:
-    facts = node_facts(NodeSummary(name="n", capacity={"cpu": "?"}, used={"cpu": 1.0}))
+    facts = node_facts(NodeSummary(name="n", capacity={"cpu": "?"}, used={"cpu": 1.0}), Freshness())
     numbers = {name: value for name, value in facts.items() if type(value) in (int, float)}
     assert numbers == {
         "node.pods": 0, "node.leaseAgeSeconds": -1, "node.cpuUsedFraction": -1.0,

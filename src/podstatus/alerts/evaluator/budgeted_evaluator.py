@@ -228,8 +228,8 @@ class BudgetedEvaluator:
         match self._attribution.decide(death):
             case DisableRule(rule=rule, problem=problem):
                 return _RuleAtFaultError(rule, problem)
-            case IsolateRules(rules=rules):
-                return _IsolateRulesError(rules)
+            case IsolateRules():
+                return _IsolateRulesError()
             case _:
                 self._backoff = self._backoff.failed()
                 seconds = self._backoff.delay(random.random())  # noqa: S311 - spreads retries
@@ -289,10 +289,6 @@ class _RuleAtFaultError(Exception):
 
 class _IsolateRulesError(Exception):
     """One of several rules killed the process."""
-
-    def __init__(self, rules: Sequence[str]) -> None:
-        super().__init__(*rules)
-        self.rules = rules
 
 
 def _failed_check(field: str, rule: Rule, problem: str) -> RuleCheck:

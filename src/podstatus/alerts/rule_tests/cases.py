@@ -13,7 +13,6 @@ import msgspec
 import yaml
 
 from podstatus.alerts.model import (
-    Alert,
     AlertState,
     Diagnostic,
     Location,
@@ -25,7 +24,6 @@ from podstatus.alerts.rules.fact_variables import (
     CONTAINER_FACTS,
     FACTS,
     Fact,
-    NodeReadings,
     node_facts,
     pod_facts,
     sync_facts,
@@ -95,11 +93,6 @@ def format_subject(scope: Scope, name: str) -> str:
     return f"{scope}/{name}"
 
 
-def subject_name(alert: Alert) -> str:
-    """Return the subject of an alert as `ExpectedAlert.subject` writes it."""
-    return alert.subject.full_name
-
-
 def baseline_facts(subject: Subject) -> dict[str, Any]:
     """Return the facts of a healthy subject."""
     return _baseline_pod(subject) if subject.scope == "pod" else _baseline_node(subject.name)
@@ -155,13 +148,11 @@ def _baseline_node(name: str) -> dict[str, Any]:
         conditions={"Ready": "True", **dict.fromkeys(_PRESSURES, "False")},
         capacity={"cpu": "4", "memory": "8Gi"},
         used={"cpu": 0.4, "memory": 0.1 * 8 * 2**30},
+        used_fractions={"disk": 0.1},
         pods=1,
         lease_age_seconds=1.0,
     )
-    return {
-        **node_facts(node, NodeReadings(disk_used_fraction=0.1)),
-        **sync_facts(SyncState(), Freshness()),
-    }
+    return {**node_facts(node, Freshness()), **sync_facts(SyncState(), Freshness())}
 
 
 _SECOND = 1_000_000_000

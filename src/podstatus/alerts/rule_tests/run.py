@@ -14,7 +14,6 @@ from podstatus.alerts.rule_tests.cases import (
     RuleTestStep,
     baseline_facts,
     format_subject,
-    subject_name,
 )
 from podstatus.alerts.rules.load import LoadedRule
 
@@ -165,7 +164,7 @@ def _compare(
 
 def _matches(alert: Alert, expected: ExpectedAlert) -> bool:
     return (
-        (alert.rule, alert.subject.scope, subject_name(alert), alert.state)
+        (alert.rule, alert.subject.scope, alert.subject.full_name, alert.state)
         == (expected.rule, expected.scope, expected.subject, expected.state)
         and expected.labels.items() <= alert.labels.items()
         and expected.annotations.items() <= alert.annotations.items()
@@ -181,14 +180,13 @@ def _expected_line(it: ExpectedAlert) -> str:
 def _alert_line(alert: Alert, missing: Sequence[ExpectedAlert]) -> str:
     """Format an alert with the labels and annotations that a missing expectation compares."""
     subject = alert.subject
-    near = [it for it in missing if (it.rule, it.subject) == (alert.rule, subject_name(alert))]
+    near = [it for it in missing if (it.rule, it.subject) == (alert.rule, subject.full_name)]
     labels = {k: alert.labels[k] for it in near for k in it.labels if k in alert.labels}
     texts = {
         k: alert.annotations[k] for it in near for k in it.annotations if k in alert.annotations
     }
-    return _format_line(
-        alert.rule, alert.state, format_subject(subject.scope, subject_name(alert)), labels, texts
-    )
+    about = format_subject(subject.scope, subject.full_name)
+    return _format_line(alert.rule, alert.state, about, labels, texts)
 
 
 def _format_line(

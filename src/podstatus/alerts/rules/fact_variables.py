@@ -9,7 +9,7 @@ unknown, which does not show that a problem is over: a restored alert stays acti
 complete.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -129,21 +129,8 @@ Facts = Mapping[str, Any]
 UNKNOWN = -1
 _SECOND = 1_000_000_000
 _NO_COUNTS = WindowCounts()
-
-
-class NodeReadings(msgspec.Struct, frozen=True, kw_only=True):
-    """Measurements of a node beyond its summary; -1 if unknown.
-
-    An unknown clock skew is 0, so that it does not count as wrong.
-    """
-
-    disk_used_fraction: float = -1.0
-    disk_full_in_seconds: int = UNKNOWN
-    clock_skew_seconds: int = 0
-    rules_over_budget: str = ""
-
-
-_UNMEASURED = NodeReadings()
+_MAX_LISTED_RULES = 10
+"""Rule names in the fact node.rulesOverBudget."""
 
 
 def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> dict[str, Any]:
@@ -211,7 +198,11 @@ def _exit_code(state: ContainerStateSummary | None) -> int:
     return UNKNOWN if state is None or state.exit_code is None else state.exit_code
 
 
-def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[str, Any]:
+def node_facts(
+    node: NodeSummary, freshness: Freshness, over_budget: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the facts of a node; `over_budget`: rules that were switched off."""
+    full = node.disk_full_in_seconds
     return {
         "node.name": node.name,
         "node.ready": node.ready,
@@ -222,11 +213,17 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
         "node.leaseAgeSeconds": _whole_seconds(node.lease_age_seconds),
         "node.cpuUsedFraction": _fraction(node, "cpu"),
         "node.memoryUsedFraction": _fraction(node, "memory"),
-        "node.diskUsedFraction": readings.disk_used_fraction,
-        "node.diskFullInSeconds": readings.disk_full_in_seconds,
-        "node.clockSkewSeconds": readings.clock_skew_seconds,
-        "node.rulesOverBudget": readings.rules_over_budget,
+        "node.diskUsedFraction": node.used_fractions.get("disk", -1.0),
+        "node.diskFullInSeconds": UNKNOWN if full is None else int(min(full, 2**62)),
+        # An unknown skew is 0, so that it does not count as wrong.
+        "node.clockSkewSeconds": int(freshness.clock_skew_seconds or 0),
+        "node.rulesOverBudget": _format_rules(over_budget),
     }
+
+
+def _format_rules(rules: Sequence[str]) -> str:
+    more = len(rules) - _MAX_LISTED_RULES
+    return ", ".join(rules[:_MAX_LISTED_RULES]) + (f" and {more} more" if more > 0 else "")
 
 
 def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:

@@ -12,9 +12,7 @@ from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
 from podstatus.alerts.rules.fact_variables import (
     POD_WINDOW_FACTS,
-    UNKNOWN,
     Facts,
-    NodeReadings,
     next_health_change,
     node_facts,
     pod_facts,
@@ -24,14 +22,11 @@ from podstatus.alerts.rules.fact_variables import (
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.base.timer_heap import TimerHeap
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.ports import Freshness, NodeSummary, StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 
 logger = logging.getLogger(__name__)
-
-_MAX_LISTED = 10
-"""Rule names in the fact node.rulesOverBudget."""
 
 
 class PodSubjects:
@@ -174,9 +169,9 @@ class NodeSubjects:
             changed += self._engine.subject_removed(_subject(name), now)
         requests = []
         for node in nodes.values():
-            readings = node_readings(node, knowledge, self._engine.disabled_rules)
             warming_up = warming_up_node_facts(node, sync, knowledge, watched)
-            facts = {**node_facts(node, readings), **extra}
+            own = node_facts(node, knowledge, self._engine.disabled_rules)
+            facts = {**own, **extra}
             if (facts, warming_up) != self._last_facts.get(node.name):
                 self._last_facts[node.name] = None
                 subject = _subject(node.name)
@@ -198,24 +193,6 @@ class NodeSubjects:
             return []
         self._last_facts[subject.name] = request.facts, request.warming_up
         return changed
-
-
-def node_readings(
-    node: NodeSummary, freshness: Freshness, over_budget: Sequence[str] = ()
-) -> NodeReadings:
-    """Return the measurements of a node; `over_budget`: rules that were switched off."""
-    full, skew = node.disk_full_in_seconds, freshness.clock_skew_seconds
-    return NodeReadings(
-        disk_used_fraction=node.used_fractions.get("disk", -1.0),
-        disk_full_in_seconds=UNKNOWN if full is None else int(min(full, 2**62)),
-        clock_skew_seconds=0 if skew is None else int(skew),
-        rules_over_budget=_format_rules(over_budget),
-    )
-
-
-def _format_rules(rules: Sequence[str]) -> str:
-    more = len(rules) - _MAX_LISTED
-    return ", ".join(rules[:_MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _subject(name: str) -> Subject:

@@ -193,7 +193,7 @@ class AgentInMemory:
             self.workers,
             self.view,
             default_periods(30, 10),
-            events=self,
+            record_event=self.normal,
             clock=clock,
             on_change=ignore,
         )

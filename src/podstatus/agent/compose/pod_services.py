@@ -156,7 +156,7 @@ class PodServices:
             self.workers,
             dependencies.pleg,
             settings.shutdown_periods,
-            events=dependencies.node_events,
+            record_event=dependencies.node_events.normal,
             clock=clock,
             on_change=signals.node_changed,
         )

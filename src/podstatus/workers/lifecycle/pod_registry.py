@@ -1,21 +1,14 @@
 """The lifecycles of all pods of the node."""
 
 from collections.abc import Callable, Collection
-from typing import Protocol
 
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
+from podstatus.status.ports import PodLookup
 from podstatus.workers.lifecycle.state_machine import (
     PodLifecycle,
     PodWorkerState,
     could_have_running_containers,
 )
-
-
-class UidTranslator(Protocol):
-    """Maps mirror pods to static pods. Implemented by `podstatus.PodManager`."""
-
-    def translate_pod_uid(self, uid: str) -> PodUID:
-        """The static pod's UID for a mirror pod's UID; any other UID unchanged."""
 
 
 class PodRegistry:
@@ -25,8 +18,8 @@ class PodRegistry:
     exist on this node.
     """
 
-    def __init__(self, translator: UidTranslator, *, all_sources_ready: Callable[[], bool]) -> None:
-        self._translator = translator
+    def __init__(self, pods: PodLookup, *, all_sources_ready: Callable[[], bool]) -> None:
+        self._pods = pods
         self._all_sources_ready = all_sources_ready
         self._lifecycles: dict[PodUID, PodLifecycle] = {}
         self._listeners: list[Callable[[PodUID], object]] = []
@@ -62,7 +55,7 @@ class PodRegistry:
 
         True for an unknown pod until all sources have delivered.
         """
-        lifecycle = self._lifecycles.get(self._translator.translate_pod_uid(pod.uid))
+        lifecycle = self._lifecycles.get(self._pods.translate_pod_uid(pod.uid))
         if lifecycle is None:
             return not self._all_sources_ready()
         return could_have_running_containers(lifecycle)

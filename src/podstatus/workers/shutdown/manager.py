@@ -9,7 +9,6 @@ Upstream: managerImpl and podManager, pkg/kubelet/nodeshutdown v1.36.4.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
@@ -45,13 +44,6 @@ _RESCAN_SECONDS = 1.0
 """Interval to look for running pods that a source delivered after the shutdown began."""
 
 
-class NodeEventSink(Protocol):
-    """Records events about the node."""
-
-    def normal(self, reason: str, message: str) -> None:
-        """Record an event of type Normal."""
-
-
 class ShutdownManager:
     """Terminates all pods once a shutdown begins.
 
@@ -65,16 +57,19 @@ class ShutdownManager:
         pleg: Pleg,
         periods: Sequence[ShutdownPeriod],
         *,
-        events: NodeEventSink,
+        record_event: Callable[[str, str], None],
         clock: Clock,
         on_change: Callable[[], None],
     ) -> None:
-        """`on_change` is called when a shutdown begins or is cancelled, to update Ready."""
+        """`record_event` records a Normal event about the node, with a reason and a message.
+
+        `on_change` is called when a shutdown begins or is cancelled, to update Ready.
+        """
         self._registry = registry
         self._workers = workers
         self._pleg = pleg
         self._periods = periods
-        self._events = events
+        self._record_event = record_event
         self._clock = clock
         self._on_change = on_change
         self._active = asyncio.Event()
@@ -92,7 +87,7 @@ class ShutdownManager:
         logger.info("node shutdown started: pods=%d", len(self._remaining()))
         self._active.set()
         self._start_count += 1
-        self._events.normal(reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown event")
+        self._record_event(reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown event")
         self._on_change()
 
     def cancel(self) -> None:
@@ -102,9 +97,7 @@ class ShutdownManager:
         logger.info("node shutdown cancelled: pods=%d", len(self._remaining()))
         self._active.clear()
         self._done.clear()
-        self._events.normal(
-            reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown cancellation"
-        )
+        self._record_event(reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown cancellation")
         self._on_change()
 
     # Queries

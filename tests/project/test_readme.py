@@ -1,4 +1,4 @@
-"""What the README shows works, and says what there is."""
+"""What README and the pages about the library show works, and says what there is."""
 
 import inspect
 import os
@@ -15,14 +15,26 @@ from podstatus.status.counters import Counts
 from tests.support.doc_examples import Reader, programs
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-FACTS = (ROOT / "docs" / "reference" / "runtime-facts.md").read_text()
-CLIENT = (ROOT / "docs" / "how-to" / "talk-to-an-api-server.md").read_text()
-EVENTS = (ROOT / "docs" / "reference" / "events.md").read_text()
-PROGRAMS = [program for page in (README, FACTS, EVENTS) for program in programs(page)]
+DOCS = ROOT / "docs"
+TUTORIAL = DOCS / "tutorials" / "use-the-library.md"
+MANAGER = DOCS / "reference" / "status-manager.md"
+FACTS = (DOCS / "reference" / "runtime-facts.md").read_text()
+CLIENT = (DOCS / "how-to" / "talk-to-an-api-server.md").read_text()
+PAGES = [
+    ROOT / "README.md",
+    TUTORIAL,
+    MANAGER,
+    DOCS / "reference" / "runtime-facts.md",
+    DOCS / "reference" / "events.md",
+]
+PROGRAMS = [
+    pytest.param(program, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, program in enumerate(programs(page.read_text()))
+]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_of_the_pages_prints_what_they_show(program: str, tmp_path: Path) -> None:
     Reader(tmp_path, {}).follow(program)
 
@@ -38,16 +50,21 @@ def test_examples_run(example: Path) -> None:
     subprocess.run([sys.executable, str(example)], check=True)
 
 
-def test_the_readme_shows_what_the_example_prints() -> None:
+def test_the_tutorial_shows_what_the_example_prints() -> None:
     example = [sys.executable, str(ROOT / "examples" / "keep_a_status.py")]
     printed = subprocess.run(example, capture_output=True, text=True, check=True).stdout
-    assert printed.strip() in README
+    assert printed.strip() in TUTORIAL.read_text()
 
 
-def test_the_readme_names_every_public_method() -> None:
+def test_the_reference_names_every_public_method() -> None:
+    text = MANAGER.read_text()
     methods = [name for name in vars(StatusManager) if not name.startswith("_")]
-    kin = ("clear_pod_resize_", "backfill_pod_resize_")
-    assert [name for name in methods if name not in README and not name.startswith(kin)] == []
+    assert [name for name in methods if f"`{name}(" not in text] == []
+
+
+@pytest.mark.parametrize(("page", "lines"), [("README.md", 150), ("ARCHITECTURE.md", 120)])
+def test_a_page_for_strangers_stays_short(page: str, lines: int) -> None:
+    assert len((ROOT / page).read_text().splitlines()) <= lines
 
 
 @pytest.mark.parametrize("kind", [ContainerFacts, PodFacts, Counts])

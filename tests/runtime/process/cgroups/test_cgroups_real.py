@@ -1,5 +1,6 @@
 """Limits with real cgroups and real processes, where the machine allows it."""
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -10,6 +11,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.process.cgroups.folders import CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from tests.runtime.process.cgroups.cgroup_scene import (
@@ -47,6 +49,37 @@ def test_a_process_has_a_cgroup_of_its_own_in_every_hierarchy(cgroups: Cgroups) 
         assert [line for line in lines if not line.endswith("/podu/c1/inside")] == []
     cgroups.remove_pod(UID)
     assert [file for file in place.procs if Path(file).exists()] == []
+
+
+def test_a_creation_that_was_interrupted_anywhere_is_completed_or_removed(
+    cgroups: Cgroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = cgroups.create(UID, "c1", ResourceRequirements())
+    pods = [Path(file).parents[2] for file in whole.procs]
+
+    def is_interrupted(steps: int) -> bool:
+        cgroups.retain_only([])
+        assert not any(pod.exists() for pod in pods)
+        left, create = itertools.count(steps, -1), CgroupFolders.create
+
+        def create_one(folders: CgroupFolders, folder: Path) -> None:
+            if next(left) == 0:
+                raise KeyboardInterrupt
+            create(folders, folder)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(CgroupFolders, "create", create_one)
+            try:
+                cgroups.create(UID, "c1", ResourceRequirements())
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    steps = itertools.count()
+    while is_interrupted(step := next(steps)):
+        assert cgroups.create(UID, "c1", ResourceRequirements()) == whole
+        is_interrupted(step)
+    assert step >= 3 * len(pods) > 0
 
 
 _IN_NAMESPACES = """

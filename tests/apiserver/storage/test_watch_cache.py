@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from podstatus.apiserver.storage import watch_cache as module
 from podstatus.apiserver.storage.store import StorageKey, Store, StoreChange, StoredObject
 from podstatus.apiserver.storage.watch_cache import (
     ResourceVersionTooOldError,
@@ -17,9 +18,9 @@ A, B = StorageKey("default", "a"), StorageKey("other", "b")
 class Rig:
     """A store with a watch cache."""
 
-    def __init__(self, max_changes: int = 100) -> None:
+    def __init__(self) -> None:
         self.store = Store.open(None, lambda _, document: {"word": document.get("word", "")})
-        self.watch_cache = WatchCache(self.store.version, max_changes=max_changes)
+        self.watch_cache = WatchCache(self.store.version)
         self.store.listener = self.watch_cache.publish
 
     def put(self, key: StorageKey, word: str = "") -> StoredObject:
@@ -41,7 +42,7 @@ def is_chosen(stored: StoredObject) -> bool:
 
 
 def summaries(events: list[WatchCacheEvent]) -> list[tuple[str, str, int]]:
-    return [(event.type, event.object.key.name, event.version) for event in events]
+    return [(type_, stored.key.name, stored.version) for type_, stored in events]
 
 
 def versions(changes: list[StoreChange]) -> list[int]:
@@ -57,8 +58,9 @@ def test_changes_since_a_version_are_known() -> None:
     assert versions(rig.watch_cache.events_since("nodes", 0)) == []
 
 
-def test_what_is_forgotten_is_too_old() -> None:
-    rig = Rig(max_changes=2)
+def test_what_is_forgotten_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CHANGES", 2)
+    rig = Rig()
     for word in "wxyz":
         rig.put(A, word)
     assert versions(rig.watch_cache.events_since("pods", 2)) == [3, 4]
@@ -120,14 +122,16 @@ async def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted()
     rig.delete(A)
     events = await watcher.next_events()
     assert summaries(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
-    last = events[-1].object.document()
+    last = events[-1][1].document()
     assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
 
 
-async def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
+async def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 1000)
     rig = Rig()
-    lazy = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
-    eager = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
+    lazy, eager = (rig.watch_cache.watch("pods", everything, namespace=None) for _ in range(2))
     seen = 0
     for number in range(50):
         rig.put(A, f"{number:050}")
@@ -147,10 +151,9 @@ async def test_who_has_gone_hears_no_more() -> None:
             await watcher.next_events()
 
 
-def test_large_changes_are_forgotten_sooner() -> None:
+def test_large_changes_are_forgotten_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_CACHED_BYTES", 2500)
     rig = Rig()
-    rig.watch_cache = WatchCache(rig.store.version, max_cached_bytes=2500)
-    rig.store.listener = rig.watch_cache.publish
     for letter in "wxyz":
         rig.put(A, letter * 1000)
     assert versions(rig.watch_cache.events_since("pods", 2)) == [3, 4]
@@ -158,18 +161,14 @@ def test_large_changes_are_forgotten_sooner() -> None:
         rig.watch_cache.events_since("pods", 1)
 
 
-async def test_the_overflow_callback_is_called_when_a_watcher_is_terminated() -> None:
-    async def cut_off() -> list[str]:
-        rig, calls = Rig(), list[str]()
-        rig.watch_cache.watch(
-            "pods",
-            everything,
-            namespace=None,
-            max_bytes=100,
-            on_overflow=lambda: calls.append("overflow"),
-        )
-        rig.put(A, "x" * 200)
-        rig.put(A, "y" * 200)
-        return calls
-
-    assert await cut_off() == ["overflow"]
+async def test_the_overflow_callback_is_called_when_a_watcher_is_terminated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_QUEUED_BYTES", 100)
+    rig, calls = Rig(), list[str]()
+    rig.watch_cache.watch(
+        "pods", everything, namespace=None, on_overflow=lambda: calls.append("overflow")
+    )
+    rig.put(A, "x" * 200)
+    rig.put(A, "y" * 200)
+    assert calls == ["overflow"]

@@ -15,8 +15,13 @@ from podstatus.apiserver.request.list_options import (
     parse_resource_version,
     too_large_resource_version,
 )
-from podstatus.apiserver.storage.store import ADDED, StoreChange, StoredObject
-from podstatus.apiserver.storage.watch_cache import CacheWatcher, WatchCache, filter_change
+from podstatus.apiserver.storage.store import ADDED
+from podstatus.apiserver.storage.watch_cache import (
+    CacheWatcher,
+    WatchCache,
+    WatchCacheEvent,
+    filter_change,
+)
 
 BOOKMARK_SECONDS = 60.0
 """The interval of bookmarks, about that of upstream's watch cache."""
@@ -27,7 +32,7 @@ MAX_WATCH_SECONDS = 1800 * 2
 class WatchSession(msgspec.Struct, frozen=True):
     """A started watch with its initial events."""
 
-    initial: list[tuple[str, StoredObject]]
+    initial: list[WatchCacheEvent]
     watcher: CacheWatcher
     version: int
     """The resource version when the watch started."""
@@ -46,7 +51,6 @@ def start_watch(
     check_watch_options(request.query)
     version = parse_resource_version(request.query.get("resourceVersion", ""))
     predicate = build_predicate(request, target)
-    initial: list[tuple[str, StoredObject]] = []
     send_initial = request.flag("sendInitialEvents")
     seconds, bookmarks = request.number("timeoutSeconds"), request.flag("allowWatchBookmarks")
     if not version or send_initial:
@@ -73,14 +77,14 @@ def start_watch(
 
 def _missed_events(
     target: ResourcePath, watch_cache: WatchCache, version: int, predicate: SelectionPredicate
-) -> list[tuple[str, StoredObject]]:
-    changes: list[StoreChange] = watch_cache.events_since(target.resource.plural, version)
+) -> list[WatchCacheEvent]:
+    changes = watch_cache.events_since(target.resource.plural, version)
     events = [
         filter_change(change, predicate)
         for change in changes
         if target.namespace in (None, change.new.key.namespace)
     ]
-    return [(event.type, event.object) for event in events if event is not None]
+    return [event for event in events if event is not None]
 
 
 async def too_old_event(request: HttpRequest) -> AsyncGenerator[bytes, None]:
@@ -121,8 +125,8 @@ async def watch_lines(
         if not events:
             return
         lines = []
-        for event in events:
-            lines.append(renderer.event(request, target, event.type, event.object, first=first))
+        for type_, stored in events:
+            lines.append(renderer.event(request, target, type_, stored, first=first))
             first = False
         yield b"".join(lines)
 

@@ -31,21 +31,12 @@ MAX_QUEUED_BYTES = 16 * 2**20
 """How many bytes a watcher may have queued."""
 
 SelectionPredicate = Callable[[StoredObject], bool]
+WatchCacheEvent = tuple[str, StoredObject]
+"""A change as one watcher sees it: the type of the event, and the object."""
 
 
 class ResourceVersionTooOldError(Exception):
     """The changes since that version are no longer cached."""
-
-
-class WatchCacheEvent:
-    """A change as one watcher sees it."""
-
-    __slots__ = ("object", "type", "version")
-
-    def __init__(self, type_: str, stored: StoredObject, version: int) -> None:
-        self.type = type_
-        self.object = stored
-        self.version = version
 
 
 class CacheWatcher:
@@ -58,12 +49,10 @@ class CacheWatcher:
         self,
         predicate: SelectionPredicate,
         namespace: str | None,
-        max_bytes: int,
         on_overflow: Callable[[], None],
     ) -> None:
         self._predicate = predicate
         self._namespace = namespace
-        self._max_bytes = max_bytes
         self._on_overflow = on_overflow
         self._queue: list[WatchCacheEvent] = []
         self._size = 0
@@ -82,8 +71,9 @@ class CacheWatcher:
         event = filter_change(change, self._predicate)
         if event is None or self.is_terminated:
             return
-        self._size += len(event.object.data)
-        if self._size > self._max_bytes:
+        _, stored = event
+        self._size += len(stored.data)
+        if self._size > MAX_QUEUED_BYTES:
             self.terminate()
             self._on_overflow()
             return
@@ -114,11 +104,11 @@ def filter_change(change: StoreChange, predicate: SelectionPredicate) -> WatchCa
     after = change.type != DELETED and predicate(change.new)
     before = change.old is not None and predicate(change.old)
     if after:
-        return WatchCacheEvent(MODIFIED if before else ADDED, change.new, change.version)
+        return MODIFIED if before else ADDED, change.new
     if change.old is None or not before:
         return None
     last = change.new if change.type == DELETED else _with_version(change.old, change.version)
-    return WatchCacheEvent(DELETED, last, change.version)
+    return DELETED, last
 
 
 def _with_version(stored: StoredObject, version: int) -> StoredObject:
@@ -130,15 +120,7 @@ def _with_version(stored: StoredObject, version: int) -> StoredObject:
 class WatchCache:
     """Cached changes and watchers of all resources. Not thread-safe."""
 
-    def __init__(
-        self,
-        version: int,
-        *,
-        max_changes: int = MAX_CHANGES,
-        max_cached_bytes: int = MAX_CACHED_BYTES,
-    ) -> None:
-        self._max_changes = max_changes
-        self._max_cached_bytes = max_cached_bytes
+    def __init__(self, version: int) -> None:
         self._sizes: dict[str, int] = {}
         self._changes: dict[str, deque[StoreChange]] = {}
         self._compacted_versions: dict[str, int] = {}
@@ -151,7 +133,7 @@ class WatchCache:
         changes = self._changes.setdefault(resource, deque())
         changes.append(change)
         size = self._sizes.get(resource, 0) + len(change.new.data)
-        while len(changes) > self._max_changes or size > self._max_cached_bytes:
+        while len(changes) > MAX_CHANGES or size > MAX_CACHED_BYTES:
             oldest = changes.popleft()
             self._compacted_versions[resource] = oldest.version
             size -= len(oldest.new.data)
@@ -185,15 +167,13 @@ class WatchCache:
         predicate: SelectionPredicate,
         *,
         namespace: str | None,
-        max_bytes: int | None = None,
         on_overflow: Callable[[], None] = lambda: None,
     ) -> CacheWatcher:
         """Start a watch; the caller ends it with `unwatch`.
 
         `on_overflow` is called when the queue is full, so that the sender can stop.
         """
-        max_bytes = MAX_QUEUED_BYTES if max_bytes is None else max_bytes
-        watcher = CacheWatcher(predicate, namespace, max_bytes, on_overflow)
+        watcher = CacheWatcher(predicate, namespace, on_overflow)
         self._watchers.setdefault(resource, set()).add(watcher)
         return watcher
 

@@ -95,10 +95,10 @@ def test_the_first_rule_that_matches_decides_until_it_is_used_up() -> None:
     request_info = RequestInfo(verb="get")
     used = []
     for _ in range(3):
-        index = first_match(rules, request_info)
-        assert index is not None
-        used.append(rules[index].code)
-        rules = consume(rules, index)
+        rule = first_match(rules, request_info)
+        assert rule is not None
+        used.append(rule.code)
+        rules = consume(rules, rule)
     assert used == [500, 500, 503]
     assert rules == (Fault(code=503),)
 

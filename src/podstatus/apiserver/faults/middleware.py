@@ -88,11 +88,9 @@ class FaultInjection:
 
     def _apply(self, info: RequestInfo) -> Fault | None:
         """Return the matching rule and count its use."""
-        index = first_match(self._faults, info)
-        if index is None:
-            return None
-        fault = self._faults[index]
-        self._faults = consume(self._faults, index)
+        fault = first_match(self._faults, info)
+        if fault is not None:
+            self._faults = consume(self._faults, fault)
         return fault
 
     async def _inject(
@@ -132,7 +130,7 @@ class FaultInjection:
                 while True:
                     line = line or asyncio.ensure_future(anext(lines, b""))
                     await self._wait_line_or_rules(line)
-                    match self._matching_rule(info):
+                    match first_match(self._faults, info):
                         case Fault(action="cut"):
                             async for last in _final_event(self._apply(info)):
                                 yield last
@@ -149,10 +147,6 @@ class FaultInjection:
                 if line is not None:
                     line.cancel()
                     await asyncio.wait({line})
-
-    def _matching_rule(self, info: RequestInfo) -> Fault | None:
-        index = first_match(self._faults, info)
-        return None if index is None else self._faults[index]
 
     async def _wait_line_or_rules(self, line: asyncio.Future[bytes]) -> None:
         awaited: set[asyncio.Future[Any]] = {line, self._rules_change()}

@@ -109,17 +109,17 @@ def parse_faults(body: bytes) -> tuple[Fault, ...]:
     return faults
 
 
-def first_match(faults: Sequence[Fault], request: RequestInfo) -> int | None:
-    """Return the index of the first matching rule; None without a match."""
-    return next((i for i, fault in enumerate(faults) if fault.matches(request)), None)
+def first_match(faults: Sequence[Fault], request: RequestInfo) -> Fault | None:
+    """Return the first matching rule; None without a match."""
+    return next((fault for fault in faults if fault.matches(request)), None)
 
 
-def consume(faults: Sequence[Fault], index: int) -> tuple[Fault, ...]:
+def consume(faults: Sequence[Fault], used: Fault) -> tuple[Fault, ...]:
     """Return the rules after one use of a rule; it is removed after its last."""
-    times = faults[index].times
-    if times is None:
+    if used.times is None:
         return tuple(faults)
-    remaining = [msgspec.structs.replace(faults[index], times=times - 1)] if times > 1 else []
+    index = faults.index(used)
+    remaining = [msgspec.structs.replace(used, times=used.times - 1)] if used.times > 1 else []
     return (*faults[:index], *remaining, *faults[index + 1 :])
 
 

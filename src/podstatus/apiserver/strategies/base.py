@@ -75,12 +75,13 @@ class Strategy:
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """Return the field errors of a new, prepared object."""
-        return validate_meta(
+        errors = validate_meta(
             _meta(document),
             self.name_rule,
             namespaced=self.namespaced,
             qualified=self.qualified_finalizers,
         )
+        return errors + self.validate_content(document, None)
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the object after an update to `new`, which has been decoded.
@@ -95,7 +96,13 @@ class Strategy:
         """Return the field errors of a prepared update."""
         del subresource
         qualified = self.qualified_finalizers
-        return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
+        errors = validate_meta_update(_meta(new), _meta(old), qualified=qualified)
+        return errors + self.validate_content(new, old)
+
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        """Return the field errors beside those of the metadata; `old` is None for a new object."""
+        del new, old
+        return []
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
         """Return the seconds until removal after a DELETE; 0 removes the object at once."""

@@ -38,29 +38,20 @@ class ConfigMapStrategy(Strategy):
         check_base64("binaryData", config_map.get("binaryData") or {})
         return config_map
 
-    def validate_create(self, document: Document) -> list[FieldError]:
-        return super().validate_create(document) + _validate_config_map(document)
-
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated ConfigMap; an immutable one must not change."""
-        errors = super().validate_update(new, old, subresource)
-        errors += validate_immutable(new, old, ("data", "binaryData"))
-        return errors + _validate_config_map(new)
-
-
-def _validate_config_map(document: Document) -> list[FieldError]:
-    data, binary = document.get("data") or {}, document.get("binaryData") or {}
-    errors: list[FieldError] = []
-    for key in data:
-        errors += invalid_values(f"data[{key}]", key, config_key(key))
-        if key in binary:
-            why = "duplicate of key present in binaryData"
-            errors.append(invalid_value(f"data[{key}]", key, why))
-    for key in binary:
-        errors += invalid_values(f"binaryData[{key}]", key, config_key(key))
-    size = sum(len(text.encode()) for text in data.values())
-    size += sum(len(text) * 3 // 4 for text in binary.values())
-    return [*errors, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else errors
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        """Return the field errors of the data; that of an immutable ConfigMap must not change."""
+        errors = validate_immutable(new, old or {}, ("data", "binaryData"))
+        data, binary = new.get("data") or {}, new.get("binaryData") or {}
+        for key in data:
+            errors += invalid_values(f"data[{key}]", key, config_key(key))
+            if key in binary:
+                why = "duplicate of key present in binaryData"
+                errors.append(invalid_value(f"data[{key}]", key, why))
+        for key in binary:
+            errors += invalid_values(f"binaryData[{key}]", key, config_key(key))
+        size = sum(len(text.encode()) for text in data.values())
+        size += sum(len(text) * 3 // 4 for text in binary.values())
+        return [*errors, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else errors
 
 
 def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[FieldError]:
@@ -110,13 +101,11 @@ class SecretStrategy(Strategy):
             secret["data"] = (secret.get("data") or {}) | encoded
         return secret
 
-    def validate_create(self, document: Document) -> list[FieldError]:
-        return super().validate_create(document) + _validate_secret(document)
-
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated secret; its type must not change."""
-        errors = super().validate_update(new, old, subresource)
-        errors += immutable("type", new.get("type"), old.get("type"))
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        """Return the field errors of type and data; the type must not change."""
+        if old is None:
+            return _validate_secret(new)
+        errors = immutable("type", new.get("type"), old.get("type"))
         return errors + validate_immutable(new, old, ("data",)) + _validate_secret(new)
 
     def fields(self, document: Document) -> dict[str, str]:

@@ -29,11 +29,14 @@ class EventStrategy(Strategy):
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """Return the field errors of a new event; metadata is validated only if there are none."""
-        return _validate_event(from_document(document, Event)) or super().validate_create(document)
+        return self.validate_content(document, None) or super().validate_create(document)
 
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        errors = super().validate_update(new, old, subresource)
-        return errors + _validate_event(from_document(new, Event))
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        del old
+        event = from_document(new, Event)
+        errors = _validate_new_event(event) if event.event_time else _validate_legacy_event(event)
+        namespace = event.metadata.namespace
+        return errors + invalid_values("namespace", namespace, dns_subdomain(namespace))
 
     def fields(self, document: Document) -> dict[str, str]:
         involved = document.get("involvedObject") or {}
@@ -45,12 +48,6 @@ class EventStrategy(Strategy):
             "source": source or reporter,
             "type": document.get("type", ""),
         }
-
-
-def _validate_event(event: Event) -> list[FieldError]:
-    errors = _validate_new_event(event) if event.event_time else _validate_legacy_event(event)
-    namespace = event.metadata.namespace
-    return errors + invalid_values("namespace", namespace, dns_subdomain(namespace))
 
 
 def _validate_legacy_event(event: Event) -> list[FieldError]:

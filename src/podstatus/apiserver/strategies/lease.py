@@ -7,7 +7,7 @@ validation.go v1.36.4.
 from podstatus.apiserver.strategies.base import Document, Strategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease
-from podstatus.kube.validation.field_errors import FieldError, invalid_value
+from podstatus.kube.validation.field_errors import FieldError, invalid_value, non_negative
 
 _COORDINATED = ("strategy", "preferredHolder")
 
@@ -30,21 +30,11 @@ class LeaseStrategy(Strategy):
             lease["spec"].pop(name, None)
         return lease
 
-    def validate_create(self, document: Document) -> list[FieldError]:
-        return super().validate_create(document) + _validate_spec(document)
-
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        return super().validate_update(new, old, subresource) + _validate_spec(new)
-
-
-def _validate_spec(document: Document) -> list[FieldError]:
-    spec = from_document(document, Lease).spec
-    errors = []
-    seconds, transitions = spec.lease_duration_seconds, spec.lease_transitions
-    if seconds is not None and seconds <= 0:
-        why = "must be greater than 0"
-        errors.append(invalid_value("spec.leaseDurationSeconds", seconds, why))
-    if transitions is not None and transitions < 0:
-        why = "must be greater than or equal to 0"
-        errors.append(invalid_value("spec.leaseTransitions", transitions, why))
-    return errors
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        del old
+        spec = from_document(new, Lease).spec
+        errors = []
+        if spec.lease_duration_seconds is not None and spec.lease_duration_seconds <= 0:
+            field, why = "spec.leaseDurationSeconds", "must be greater than 0"
+            errors.append(invalid_value(field, spec.lease_duration_seconds, why))
+        return errors + non_negative("spec.leaseTransitions", spec.lease_transitions or 0)

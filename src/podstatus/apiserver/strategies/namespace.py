@@ -37,9 +37,6 @@ class NamespaceStrategy(Strategy):
             "status": {"phase": "Active"},
         }
 
-    def validate_create(self, document: Document) -> list[FieldError]:
-        return super().validate_create(document) + _validate_spec(document)
-
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the namespace with its old finalizers.
 
@@ -55,7 +52,12 @@ class NamespaceStrategy(Strategy):
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         errors = super().validate_update(new, old, subresource)
-        return errors + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
+        return errors + (_validate_phase(new) if subresource == "status" else [])
+
+    def validate_content(self, new: Document, old: Document | None) -> list[FieldError]:
+        del old
+        finalizers = (new.get("spec") or {}).get("finalizers") or []
+        return validate_finalizers("spec.finalizers", tuple(finalizers))
 
     def fields(self, document: Document) -> dict[str, str]:
         return {"status.phase": (document.get("status") or {}).get("phase", "")}
@@ -66,11 +68,6 @@ def _with_name_label(namespace: Document) -> Document:
     if not meta.get("name"):
         return namespace
     return with_meta(namespace, labels=(meta.get("labels") or {}) | {_NAME_LABEL: meta["name"]})
-
-
-def _validate_spec(namespace: Document) -> list[FieldError]:
-    finalizers = (namespace.get("spec") or {}).get("finalizers") or []
-    return validate_finalizers("spec.finalizers", tuple(finalizers))
 
 
 def _validate_phase(namespace: Document) -> list[FieldError]:

@@ -15,8 +15,8 @@ A command that only reads (READS) is repeated until it shows what the page shows
 same. All commands share a directory and their environment variables.
 
 What may differ from the page (`normalize`): times, ages, ports, IDs, addresses, restart counts with
-an age, the width of columns and rules, and the bars of a chart. `…` on the page stands for any text in its
-line, or on a line of its own for any number of lines.
+an age, the width of columns and rules, and the bars of a chart. `…` on the page stands for any text
+in its line, or on a line of its own for any number of lines.
 """
 
 import fcntl

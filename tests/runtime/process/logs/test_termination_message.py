@@ -46,6 +46,12 @@ def test_the_end_of_the_log_is_taken_after_an_error_only(log: ALog) -> None:
     assert message(log, fallback=True) == "written"
 
 
+def test_a_last_line_of_the_log_without_a_newline_gets_none(log: ALog) -> None:
+    log.write("one")
+    log.write("DONE", tag="P")
+    assert message(log, fallback=True) == "one\nDONE"
+
+
 def test_of_a_long_log_the_last_lines_are_taken(log: ALog) -> None:
     log.write(*(f"line {n}" for n in range(50)))
     log.put_away()

@@ -253,7 +253,7 @@ class ContainerMonitor:
         deadline = time.monotonic() + _DRAIN_SECONDS
         for output in self._streams.outputs:
             _drain_output(output, deadline)
-            output.end()
+            output.flush()
         self._log.close()
 
     def _write(self, name: str, record: Json) -> bool:

@@ -3,7 +3,8 @@
     2026-11-15T20:00:00.123456789Z stdout F a line
     2026-11-15T20:00:00.123456789Z stderr P the beginning of a long one
 
-Bytes are not changed. Upstream of the limit: containerd's max_container_log_line_size.
+Bytes are not changed: a last line without a newline is tagged P, as by containerd, and readers add
+none. Upstream of the limit: containerd's max_container_log_line_size.
 """
 
 import time
@@ -25,7 +26,6 @@ class LogLineEncoder:
     def __init__(self, stream: str) -> None:
         self._stream = stream.encode()
         self._partial = b""
-        self._open = False
 
     @property
     def has_partial(self) -> bool:
@@ -40,7 +40,6 @@ class LogLineEncoder:
         if not newline:
             return entries
         entries += full + self._partial + b"\n"
-        self._open = False
         # No line here exceeds the limit, as the chunk does not: so a single replace will do.
         whole, newline, self._partial = others.rpartition(b"\n")
         if newline:
@@ -48,19 +47,11 @@ class LogLineEncoder:
         return entries
 
     def flush(self, now: int) -> bytes:
-        """Return an entry for the buffered part of a line whose end is still to come."""
+        """Return an entry for the buffered part of a line, whose end is to come or missing."""
         if not self._partial:
             return b""
         entry = self._prefixes(now)[1] + self._partial + b"\n"
-        self._partial, self._open = b"", True
-        return entry
-
-    def end(self, now: int) -> bytes:
-        """Return an entry for the last, unterminated line."""
-        if not self._partial and not self._open:
-            return b""
-        entry = self._prefixes(now)[0] + self._partial + b"\n"
-        self._partial, self._open = b"", False
+        self._partial = b""
         return entry
 
     def _split_long(self, line: bytes, partial: bytes) -> bytes:
@@ -68,7 +59,6 @@ class LogLineEncoder:
         while len(line) > MAX_ENTRY_BYTES:
             entries += partial + line[:MAX_ENTRY_BYTES] + b"\n"
             line = line[MAX_ENTRY_BYTES:]
-            self._open = True
         self._partial = line
         return entries
 

@@ -77,10 +77,6 @@ class OutputPump:
         """Log an unterminated line as a partial entry."""
         self._log.write(self._lines.flush(wall_nanos()))
 
-    def end(self) -> None:
-        """Log the last, unterminated line."""
-        self._log.write(self._lines.end(wall_nanos()))
-
 
 class StdinPump:
     """Copies input from the FIFO to the command."""

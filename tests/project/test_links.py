@@ -16,6 +16,12 @@ CODE = [
     for path in (ROOT / top).rglob("*")
     if path.suffix in {".py", ".yaml", ".mod"} and path != Path(__file__)
 ]
+DECISIONS = re.findall(
+    r"^\| (?:\[)?(\d{4})(?:\]\((.+?)\))? \|.*\| (.+) \|$",
+    (DOCS / "decisions" / "README.md").read_text(),
+    re.MULTILINE,
+)
+"""Number, file if there is one, status."""
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)\s]+)\)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -69,7 +75,7 @@ def test_pages_that_code_and_pages_name_exist() -> None:
 
 
 def test_decisions_that_code_and_pages_refer_to_exist() -> None:
-    numbers = {path.name[:4] for path in (DOCS / "decisions").glob("0*.md")}
+    numbers = {number for number, _, _ in DECISIONS}
     named = {
         (str(path.relative_to(ROOT)), number)
         for path in [*CODE, *PAGES]
@@ -84,4 +90,13 @@ def test_the_index_lists_every_page_once() -> None:
     listed = re.findall(
         r"^- \[[^\]]+\]\(([^)]+)\): ", (DOCS / "index.md").read_text(), re.MULTILINE
     )
-    assert sorted(listed) == sorted(page for page in pages if not page.startswith("decisions/"))
+    decisions = {page for page in pages if page.startswith("decisions/0")}
+    assert sorted(listed) == sorted(pages - decisions)
+
+
+def test_the_index_of_decisions_has_each_with_its_status() -> None:
+    files = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
+    assert [file for _, file, _ in DECISIONS if file] == files
+    assert [int(number) for number, _, _ in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    known = r"accepted|accepted; extended by \d{4}.*|superseded by .*|moved to .*|not used"
+    assert [it for it in DECISIONS if not re.fullmatch(known, it[2])] == []

@@ -1,8 +1,6 @@
 """The metrics have the kubelet's names, labels and buckets.
 
-WANTED is the section "Metrics" of KUBELET.md (v1.36.4), word by word; what it leaves open
-(`kubelet_pleg_*`, labels of `prober_*`, buckets that it does not name) is from the sources it
-cites: pkg/kubelet/metrics/metrics.go and pkg/kubelet/prober/prober_manager.go;
+WANTED is from pkg/kubelet/metrics/metrics.go and pkg/kubelet/prober/prober_manager.go of v1.36.4;
 `rest_client_*` is from component-base/metrics/prometheus/restclient/metrics.go v0.36.4.
 """
 
@@ -64,7 +62,7 @@ BESIDES = {
     "kubelet_started_containers_errors_total",
     "kubelet_started_pods_errors_total",
 }
-"""Also in metrics.go, though not in KUBELET.md."""
+"""Also in metrics.go, without a counterpart in WANTED."""
 ALL = {metric.name: metric for page in PAGES.values() for metric in page}
 
 

@@ -1,7 +1,7 @@
 """The status manager's `PodEvents` port, implemented with the event recorder.
 
 A foreign status write is an event about the node, not the pod, since the recorded kubelet emits
-no event for such a pod (docs/decisions/0028-foreign-writers.md).
+no event for such a pod (docs/explanation/foreign-status-writes.md).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Name the writers of corrected foreign writes, and report them as events.
 
 A foreign write is a write by another client to a part of the status that the node owns. See
-docs/decisions/0028-foreign-writers.md. Used by the sync loop only.
+docs/explanation/foreign-status-writes.md. Used by the sync loop only.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""docs/reference/events.md has every cause of a lost event; `make docs` writes the rest."""
+"""The page about sending events has every cause of a lost event; reasons are unique."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ from podstatus.events import reasons
 from podstatus.events.counts import DropReason
 from podstatus.status.sync.parallel import STATUS_REJECTED
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "events.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "explanation" / "how-events-are-sent.md").read_text()
 
 
 def test_every_constant_is_a_reason_of_its_own() -> None:

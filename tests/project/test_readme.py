@@ -25,7 +25,7 @@ PAGES = [
     TUTORIAL,
     MANAGER,
     DOCS / "reference" / "runtime-facts.md",
-    DOCS / "reference" / "events.md",
+    DOCS / "explanation" / "how-events-are-sent.md",
 ]
 PROGRAMS = [
     pytest.param(program, id=f"{page.stem}-{number}")

@@ -8,8 +8,8 @@ import pytest
 from podstatus.apiserver.storage.marker import (
     DatabaseState,
     Marker,
-    MarkerError,
     MarkerFile,
+    StorageError,
     boot_id,
     classify_database,
     marker_path,
@@ -92,11 +92,11 @@ def test_a_marker_that_says_nothing_is_still_there(tmp_path: Path) -> None:
 def test_something_else_in_the_place_of_a_marker_is_refused_at_once(tmp_path: Path) -> None:
     path = marker_path(tmp_path / "objects.db")
     os.mkfifo(path)
-    with pytest.raises(MarkerError, match="not a regular file"):
+    with pytest.raises(StorageError, match="not a regular file"):
         MarkerFile(tmp_path / "objects.db").read()
     path.unlink()
     path.mkdir()
-    with pytest.raises(MarkerError, match="not a regular file"):
+    with pytest.raises(StorageError, match="not a regular file"):
         MarkerFile(tmp_path / "objects.db").read()
 
 

@@ -19,7 +19,7 @@ import msgspec
 
 from podstatus.agent.daemon.agent_log_rotation import MAX_LOG_BYTES, run_log_rotation
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
-from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
+from podstatus.apiserver.storage.marker import MarkerFile, StorageError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
@@ -212,7 +212,7 @@ class EmbeddedApiServer:
             await self._clock.wait(_LOCK_POLL_SECONDS)
 
     def _read_cluster_id(self) -> str:
-        with suppress(MarkerError):
+        with suppress(StorageError):
             marker, _ = MarkerFile(self._folder / DATABASE).read()
             return "" if marker is None else marker.cluster
         return ""

@@ -41,8 +41,8 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """The newest acknowledged resource version."""
 
 
-class MarkerError(Exception):
-    """The marker cannot be used; the message says why and what to do."""
+class StorageError(Exception):
+    """The database or its marker cannot be used; the message says why and what to do."""
 
 
 class DatabaseState(enum.Enum):
@@ -126,17 +126,17 @@ class MarkerFile:
     def read(self) -> tuple[Marker | None, bool]:
         """Return the marker (None if missing or unreadable), and whether the file exists.
 
-        Raises MarkerError.
+        Raises StorageError.
         """
         try:
             file = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None, False
         except OSError as error:
-            raise self._marker_error(error) from error
+            raise self._unusable(error) from error
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise MarkerError(f"{self._path} is not a regular file; remove it, and try again")
+                raise StorageError(f"{self._path} is not a regular file; remove it, and try again")
             return decode_json(os.read(file, _MAX_BYTES), Marker), True
         except msgspec.DecodeError:
             return None, True
@@ -144,7 +144,7 @@ class MarkerFile:
             os.close(file)
 
     def write(self, cluster: str, version: int) -> None:
-        """Replace the marker, synced to disk with its directory. Raises MarkerError."""
+        """Replace the marker, synced to disk with its directory. Raises StorageError."""
         self._cluster = cluster
         try:
             replace_file(self._path, self._encode(version))
@@ -154,7 +154,7 @@ class MarkerFile:
             stats = os.fstat(self._file)
             self._written_stat = stats.st_dev, stats.st_ino, stats.st_size
         except OSError as error:
-            raise self._marker_error(error) from error
+            raise self._unusable(error) from error
 
     def advance(self, version: int) -> None:
         """Record an acknowledged version.
@@ -185,9 +185,9 @@ class MarkerFile:
         padding = len(str(_MAX_VERSION)) - len(str(version))
         return msgspec.json.encode(marker) + b" " * padding + b"\n"
 
-    def _marker_error(self, error: OSError) -> MarkerError:
+    def _unusable(self, error: OSError) -> StorageError:
         reason = (error.strerror or str(error)).lower()
-        return MarkerError(
+        return StorageError(
             f"cannot use {self._path}: {reason}; free disk space, or make the directory writable"
         )
 

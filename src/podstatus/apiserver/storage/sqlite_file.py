@@ -8,7 +8,7 @@ Reads are served from memory, so they stay correct when another program deletes,
 overwrites the files; writes to such files would be lost. `is_changed` detects that before the next
 write, and `rebuild` writes everything to a new file.
 
-    StorageError   the files cannot be used; the message says why and what to do
+    StorageError   (of `marker`) the files cannot be used
 """
 
 import logging
@@ -23,8 +23,8 @@ from typing import Any
 from podstatus.apiserver.storage.marker import (
     VERSION_BUMP,
     DatabaseState,
-    MarkerError,
     MarkerFile,
+    StorageError,
     classify_database,
     marker_path,
     rejection_message,
@@ -71,10 +71,6 @@ ObjectRow = tuple[str, str, str, int, bytes]
 Statement = tuple[str, tuple[Any, ...]]
 
 
-class StorageError(Exception):
-    """The database cannot be used; the message says why and what to do."""
-
-
 class ObjectDatabase:
     """The database and marker of one server. Not thread-safe."""
 
@@ -103,8 +99,6 @@ class ObjectDatabase:
                 "directory and that the disk is not full. If the file is damaged, restore it from "
                 f"a backup, or move it away with {marker_path(path)} to start with an empty cluster"
             ) from error
-        except MarkerError as error:
-            raise StorageError(str(error)) from error
 
     @classmethod
     def _open(cls, path: Path, expected: str) -> "ObjectDatabase":
@@ -181,7 +175,7 @@ class ObjectDatabase:
             self._files.record_write()
             self._is_corrupt = False
             self._marker.write(self.cluster, version)
-        except (OSError, sqlite3.Error, MarkerError) as error:
+        except (OSError, sqlite3.Error, StorageError) as error:
             raise StorageError(
                 f"{self.path} was changed by another program and cannot be rewritten: {error}; "
                 "nothing was changed: free disk space, or remove what is in its place"

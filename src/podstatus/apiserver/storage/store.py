@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from podstatus.apiserver.storage.integer_bounds import clamp_integers
+from podstatus.apiserver.storage.marker import StorageError
 from podstatus.apiserver.storage.sqlite_file import (
     ObjectDatabase,
     ObjectRow,
     Statement,
-    StorageError,
     damaged_message,
 )
 from podstatus.apiserver.strategies.base import Document

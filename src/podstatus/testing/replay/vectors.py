@@ -19,7 +19,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
-from podstatus.kube.objects.runtime_facts import PodFacts
+from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts, SandboxFacts
 from podstatus.kube.patch import PatchError, apply_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.restart_policy import (
@@ -39,7 +39,6 @@ from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.normalize_and_compare import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.readiness import find_container_status
 from podstatus.testing.replay.answers import START, relative_times
-from podstatus.testing.replay.facts import parse_facts
 
 W = TypeVar("W", bound=Wire)
 Vector = Callable[["VectorArguments"], object]
@@ -109,12 +108,29 @@ class VectorArguments:
 
     @property
     def facts(self) -> PodFacts:
-        return parse_facts(self._args["runtimeStatus"])
+        return _facts(self._args["runtimeStatus"])
 
     @property
     def start_failures(self) -> dict[str, StartFailure]:
         failures = self._args.get("startFailures") or {}
         return {name: StartFailure(**failure) for name, failure in failures.items()}
+
+
+def _facts(runtime: Mapping[str, Any]) -> PodFacts:
+    return PodFacts(
+        sandboxes=tuple(
+            from_document(it | {"network": it.get("networkNamespace") or "POD"}, SandboxFacts)
+            for it in runtime.get("sandboxStatuses") or ()
+        ),
+        containers=tuple(
+            from_document(
+                {"restartCount": 0, "active": False} | it | {"state": it["state"] or "unknown"},
+                ContainerFacts,
+            )
+            for it in runtime.get("containerStatuses") or ()
+        ),
+        ips=tuple(runtime.get("ips") or ()),
+    )
 
 
 def _merge(a: VectorArguments) -> object:

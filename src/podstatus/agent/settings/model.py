@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podstatus.agent.settings.paths import PATH, PATHS
-from podstatus.agent.settings.schema.maps import AMOUNTS, GATES, HEADERS, LABELS, TAINTS, THRESHOLDS
+from podstatus.agent.settings.schema.maps import (
+    AMOUNTS,
+    GATES,
+    HEADERS,
+    LABELS,
+    PERIODS,
+    TAINTS,
+    THRESHOLDS,
+)
 from podstatus.agent.settings.schema.scalars import (
     ADDRESS,
     BOOL,
@@ -24,7 +32,6 @@ from podstatus.agent.settings.schema.scalars import (
     integer,
 )
 from podstatus.agent.settings.schema.setting import declared_settings, setting
-from podstatus.agent.settings.schema.shutdown_periods import PERIODS
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity

@@ -1,7 +1,8 @@
-"""Value types of map settings: labels, taints, feature gates, thresholds, quantities, headers.
+"""Value types of map and list settings: labels, quantities, headers, taints, shutdown periods, …
 
 Upstream: the flags of cmd/kubelet/app/options; ParseTaints, pkg/util/taints; thresholds,
-pkg/kubelet/eviction/helpers.go; v1.36.4.
+pkg/kubelet/eviction/helpers.go; v1.36.4. ShutdownGracePeriodByPodPriority,
+config/v1beta1/types.go, kubelet v0.36.4.
 """
 
 import re
@@ -14,6 +15,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.names import label_value, qualified_name
+from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _SIGNALS = (
@@ -46,6 +48,10 @@ _ALLOWED_LABELS = frozenset(
     }
 )
 _ALLOWED_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_PERIOD = re.compile(r"(-?\d{1,10})=(\d{1,9})", re.ASCII)
+_PERIOD_FIELDS = {"priority", "shutdownGracePeriodSeconds"}
+_PERIODS_FORMAT = "a list of maps with the integers priority and shutdownGracePeriodSeconds"
+_PRIORITY_LIMIT = 2**31
 
 ParsedT = TypeVar("ParsedT")
 
@@ -94,6 +100,37 @@ def _map_type(
         parse_document=read_document,
         allow_empty=True,
     )
+
+
+def _list_type(
+    metavar: str,
+    parse_text: Callable[[str], ParsedT],
+    parse_map: Callable[[Any], ParsedT],
+    combine: Callable[[list[ParsedT]], ValueT],
+    *,
+    allowed: str,
+) -> ValueType[ValueT]:
+    """A list, written `a,b` in flags and variables; a list of maps in configuration files."""
+
+    def read_document(value: Any) -> ValueT:
+        if not isinstance(value, list):
+            raise InvalidValueError(value, allowed)
+        return combine(_parse_all(parse_map, ((item,) for item in value)))
+
+    return ValueType(
+        metavar=metavar,
+        parse_text=lambda text: combine(_parse_all(parse_text, _items(text))),
+        parse_document=read_document,
+        allow_empty=True,
+    )
+
+
+def _check_unique(keys: Iterable[object], what: str) -> None:
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise InvalidValueError(key, f"unique; give each {what} once")
+        seen.add(key)
 
 
 def _to_map(pairs: list[tuple[str, ParsedT]]) -> dict[str, ParsedT]:
@@ -201,25 +238,41 @@ def _parse_taint_map(item: Any) -> Taint:
     return _build_taint(item.get("key", ""), item.get("value", ""), item.get("effect", ""))
 
 
-def _parse_taints(text: str) -> tuple[Taint, ...]:
-    return _unique(_parse_all(_parse_taint, _items(text)))
-
-
-def _parse_taint_list(value: Any) -> tuple[Taint, ...]:
-    if not isinstance(value, list):
-        raise InvalidValueError(value, "a list of taints with key, value and effect")
-    return _unique(_parse_all(_parse_taint_map, ((item,) for item in value)))
-
-
-def _unique(taints: list[Taint]) -> tuple[Taint, ...]:
-    seen: set[tuple[str, str]] = set()
-    for taint in taints:
-        if (taint.key, taint.effect) in seen:
-            raise InvalidValueError(
-                f"{taint.key}:{taint.effect}", "unique; give each key and effect once"
-            )
-        seen.add((taint.key, taint.effect))
+def _join_taints(taints: list[Taint]) -> tuple[Taint, ...]:
+    _check_unique((f"{taint.key}:{taint.effect}" for taint in taints), "key and effect")
     return tuple(taints)
+
+
+def _parse_period(item: str) -> ShutdownPeriod:
+    match = _PERIOD.fullmatch(item)
+    if match is None:
+        raise InvalidValueError(item, "a priority and seconds, such as 0=20")
+    return _build_period(int(match[1]), int(match[2]))
+
+
+def _parse_period_map(item: Any) -> ShutdownPeriod:
+    if not isinstance(item, Mapping) or set(item) != _PERIOD_FIELDS:
+        raise InvalidValueError(item, _PERIODS_FORMAT)
+    priority, seconds = item["priority"], item["shutdownGracePeriodSeconds"]
+    # bool is a subclass of int.
+    if type(priority) is not int or type(seconds) is not int:
+        raise InvalidValueError(item, _PERIODS_FORMAT)
+    return _build_period(priority, seconds)
+
+
+def _build_period(priority: int, seconds: int) -> ShutdownPeriod:
+    if not -_PRIORITY_LIMIT <= priority < _PRIORITY_LIMIT:
+        raise InvalidValueError(
+            priority, f"a priority from {-_PRIORITY_LIMIT} to {_PRIORITY_LIMIT - 1}"
+        )
+    if seconds < 0:
+        raise InvalidValueError(seconds, "a number of seconds of at least 0")
+    return ShutdownPeriod(priority=priority, seconds=seconds)
+
+
+def _sort_periods(periods: list[ShutdownPeriod]) -> tuple[ShutdownPeriod, ...]:
+    _check_unique((period.priority for period in periods), "priority")
+    return tuple(sorted(periods, key=lambda period: period.priority))
 
 
 _TAINT_FORMAT = f"a taint key=value:Effect; effects are {', '.join(_EFFECTS)}"
@@ -243,9 +296,13 @@ HEADERS = _map_type(
     _join_headers,
     allowed="name:value,…",
 )
-TAINTS = ValueType(
-    metavar="KEY=VALUE:EFFECT,…",
-    parse_text=_parse_taints,
-    parse_document=_parse_taint_list,
-    allow_empty=True,
+TAINTS = _list_type(
+    "KEY=VALUE:EFFECT,…",
+    _parse_taint,
+    _parse_taint_map,
+    _join_taints,
+    allowed="a list of taints with key, value and effect",
+)
+PERIODS = _list_type(
+    "PRIORITY=SECONDS,…", _parse_period, _parse_period_map, _sort_periods, allowed=_PERIODS_FORMAT
 )

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
+from podstatus.kube.encoding.channel_frames import PROTOCOLS, choose_protocol
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
@@ -27,7 +28,6 @@ from podstatus.web.data_handlers import (
     json_response,
 )
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, bad_request, not_found
-from podstatus.web.kubelet.channel_protocol import PROTOCOLS, choose_protocol
 from podstatus.web.kubelet.exec_attach import (
     CLOSE_SECONDS,
     MAX_MESSAGE_BYTES,
@@ -241,7 +241,7 @@ class Handlers:
         with self._stream():
             protocol = _check_upgrade(request)
             socket = web.WebSocketResponse(
-                protocols=(protocol,),
+                protocols=(protocol,) if protocol else (),
                 timeout=CLOSE_SECONDS,
                 max_msg_size=MAX_MESSAGE_BYTES,
                 # A small compressed message could expand to a huge one.
@@ -328,7 +328,7 @@ def _check_upgrade(request: web.BaseRequest) -> str:
             f"Upgrade request required; use a WebSocket with the protocol {PROTOCOLS[0]}"
         )
     offered = ",".join(request.headers.getall("Sec-WebSocket-Protocol", []))
-    protocol = choose_protocol(offered)
+    protocol = choose_protocol([name.strip() for name in offered.split(",") if name.strip()])
     if protocol is None:
         raise bad_request(
             f"requested protocol(s) are not supported: [{offered}]; "
@@ -344,7 +344,7 @@ async def _close_on_stop(socket: web.WebSocketResponse, session: ExecSession) ->
     """
     with suppress(ConnectionError, TimeoutError, RuntimeError):
         async with asyncio.timeout(_CLOSE_SECONDS):
-            await socket.send_bytes(session.failure("the agent of the node is stopping"))
+            await session.send_failure("the agent of the node is stopping")
             await socket.close(drain=False)
 
 

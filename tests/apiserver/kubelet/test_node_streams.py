@@ -333,7 +333,6 @@ def test_a_command_keeps_its_order_among_other_parameters() -> None:
     [
         ({}, "Upgrade request required"),
         ({"upgrade": "SPDY/3.1"}, "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true"),
-        ({"upgrade": "websocket"}, "use one of v5.channel.k8s.io"),
         ({"upgrade": "websocket", "protocols": ("soap",)}, "use one of v5.channel.k8s.io"),
     ],
 )
@@ -342,12 +341,18 @@ def test_an_unsupported_upgrade_is_rejected(fields: dict[str, Any], message: str
         choose_protocol(http_request(**fields))
 
 
-def test_the_best_protocol_of_both_is_spoken() -> None:
-    offered = ("v4.channel.k8s.io", "v5.channel.k8s.io")
-    assert (
-        choose_protocol(http_request(upgrade="WebSocket", protocols=offered)) == "v5.channel.k8s.io"
-    )
-    assert choose_protocol(http_request(upgrade="websocket", protocols=offered[:1])) == offered[0]
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (("v4.channel.k8s.io", "v5.channel.k8s.io"), "v4.channel.k8s.io"),
+        (("soap", "base64.channel.k8s.io"), "base64.channel.k8s.io"),
+        ((), ""),
+    ],
+)
+def test_the_first_supported_protocol_of_the_client_is_used(
+    offered: tuple[str, ...], chosen: str
+) -> None:
+    assert choose_protocol(http_request(upgrade="WebSocket", protocols=offered)) == chosen
 
 
 def node(port: Any, *addresses: tuple[str, str]) -> dict[str, Any]:

@@ -11,12 +11,17 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlencode
 
+import aiohttp
 import msgspec
 import pytest
 
+from podstatus.base.net.sockets import shutdown_sockets, transport_socket
+from podstatus.kube.encoding.channel_frames import PROTOCOLS, UNNAMED, decode_frame
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.state.process_identity import send_signal
+from tests.servers.streams.node_scene import transport_of
 from tests.support.processes.agent_process import (
     SECONDS,
     AgentProcess,
@@ -104,6 +109,36 @@ def add(cluster: Cluster, pod: Document) -> None:
     pod["spec"] |= {"nodeName": NODE, "terminationGracePeriodSeconds": 1}
     cluster.create(pod)
     cluster.wait_ready(pod["metadata"]["name"])
+
+
+async def exec_messages(cluster: Cluster, pod: str, protocol: str, *command: str) -> list[bytes]:
+    """Run a command in a pod; return all messages of the WebSocket."""
+    path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/exec"
+    query = urlencode([("stdout", "1"), *(("command", word) for word in command)])
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(
+            f"{cluster.access.url}{path}?{query}",
+            headers={"Authorization": f"Bearer {cluster.access.token}"},
+            protocols=(protocol,) if protocol else (),
+            ssl=ssl.create_default_context(cafile=cluster.access.authority),
+        ) as socket,
+    ):
+        assert (socket.protocol or "") == protocol
+        connection = transport_socket(transport_of(socket))
+        messages = [decode_frame(frame.data, protocol) async for frame in socket]
+        await shutdown_sockets([connection])
+    return messages
+
+
+async def test_exec_speaks_every_protocol_of_the_kubelet(cluster: Cluster) -> None:
+    add(cluster, command_pod("web", SHELL, "-c", "exec sleep 600"))
+    for protocol in (*PROTOCOLS, UNNAMED):
+        command = (SHELL, "-c", "echo hello; exit 3")
+        messages = await exec_messages(cluster, "web", protocol, *command)
+        assert b"".join(message[1:] for message in messages if message[0] == 1) == b"hello\n"
+        assert b"command terminated with non-zero exit code" in messages[-1]
+        assert messages[-1].startswith(b"\x03{") == protocol.startswith("v")
 
 
 def test_logs_are_what_each_container_wrote(kubectl: Kubectl, cluster: Cluster) -> None:

@@ -31,11 +31,11 @@ def outcome(messages: list[bytes]) -> Any:
     return json.loads(channel_data(messages, 3))
 
 
-async def talk(scene: Scene, query: str, *sent: bytes, **wanted: Any) -> list[bytes]:
+async def talk(scene: Scene, query: str, *sent: bytes | str, **wanted: Any) -> list[Any]:
     """The messages of a command with some stdin."""
     async with scene.websocket(f"{EXEC}?{query}", **wanted) as socket:
         for message in sent:
-            await socket.send_bytes(message)
+            await (socket.send_str if isinstance(message, str) else socket.send_bytes)(message)
         messages = await everything(socket)
         assert socket.close_code == 1000
     await until(lambda: all(talk.closed.is_set() for talk in scene.runtime.talks))
@@ -52,6 +52,65 @@ async def test_output_arrives_and_then_how_it_ended(
     assert messages[0] == b"\x01"
     assert (channel_data(messages, 1), channel_data(messages, 2)) == (b"out", b"err")
     assert outcome(messages) == SUCCESS
+
+
+@pytest.mark.parametrize("protocols", [("channel.k8s.io",), ()], ids=["v1", "none"])
+@pytest.mark.parametrize(
+    ("command", "messages"),
+    [
+        ("both", [b"\x01", b"\x01out", b"\x02err"]),
+        (
+            "exit&command=7",
+            [b"\x01", b"\x03command terminated with non-zero exit code: exit status 7"],
+        ),
+    ],
+)
+async def test_before_v4_only_the_text_of_an_error_ends_the_session(
+    scene: Scene, protocols: tuple[str, ...], command: str, messages: list[bytes]
+) -> None:
+    received = await talk(scene, f"command={command}&output=1&error=1", protocols=protocols)
+    assert received == messages
+    scene.runtime.problem = StreamUnavailableError("it has just ended")
+    _, error = await talk(scene, "command=ls&output=1", protocols=protocols)
+    reason = b"error executing command in container: it has just ended"
+    assert error == b"\x03Internal error occurred: " + reason
+
+
+@pytest.mark.parametrize(
+    ("protocol", "end"),
+    [
+        ("v4.base64.channel.k8s.io", ["3eyJtZXRhZGF0YSI6e30sInN0YXR1cyI6IlN1Y2Nlc3MifQ=="]),
+        ("base64.channel.k8s.io", []),
+    ],
+)
+async def test_base64_protocols_have_text_frames(
+    scene: Scene, protocol: str, end: list[str]
+) -> None:
+    both = "command=both&output=1&error=1"
+    assert await talk(scene, both, protocols=(protocol,)) == ["1", "1b3V0", "2ZXJy", *end]
+    cat = f"{EXEC}?command=cat&input=1&output=1&tty=1"
+    async with scene.websocket(cat, protocols=(protocol,)) as socket:
+        # Not base64, and a channel that does not exist: ignored.
+        for frame in ("0?", "9aGk=", "4eyJXaWR0aCI6ODAsIkhlaWdodCI6MjR9", "0aGVs\r\nbG8="):
+            await socket.send_str(frame)
+        assert [(await socket.receive()).data for _ in range(2)] == ["1", "1aGVsbG8="]
+    assert scene.runtime.talks[-1].sizes == [TerminalSize(columns=80, rows=24)]
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (("v4.channel.k8s.io", "v5.channel.k8s.io"), "v4.channel.k8s.io"),
+        (("soap", "base64.channel.k8s.io"), "base64.channel.k8s.io"),
+        ((), None),
+    ],
+)
+async def test_the_first_supported_protocol_of_the_client_is_used(
+    scene: Scene, offered: tuple[str, ...], chosen: str | None
+) -> None:
+    path = f"{EXEC}?command=both&output=1"
+    async with scene.websocket(path, protocols=offered) as socket:
+        assert socket.protocol == chosen
 
 
 @pytest.mark.parametrize(
@@ -285,14 +344,13 @@ WEBSOCKET = {
         (f"{EXEC}?command=ls&output=1", {}, 400, "Upgrade request required"),
         (
             f"{EXEC}?command=ls&output=1",
-            {**WEBSOCKET, "Sec-WebSocket-Protocol": "channel.k8s.io, v9"},
+            {**WEBSOCKET, "Sec-WebSocket-Protocol": "soap, v9"},
             400,
             (
-                "requested protocol(s) are not supported: [channel.k8s.io, v9]; "
-                "supports [v5.channel.k8s.io v4.channel.k8s.io]"
+                "requested protocol(s) are not supported: [soap, v9]; supports [v5.channel.k8s.io "
+                "v4.channel.k8s.io v4.base64.channel.k8s.io channel.k8s.io base64.channel.k8s.io]"
             ),
         ),
-        (f"{EXEC}?command=ls&output=1", WEBSOCKET, 400, "requested protocol(s) are not supported"),
         (f"{EXEC}?command=ls", SPDY, 400, "you must specify at least 1 of stdin, stdout, stderr"),
         (f"{EXEC}?output=1", SPDY, 400, "you must specify the command to run"),
         (f"{EXEC}?command=a%00b&output=1", SPDY, 400, "a command cannot contain a null byte"),

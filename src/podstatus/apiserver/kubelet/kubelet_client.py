@@ -108,13 +108,15 @@ class KubeletClient:
         try:
             async with asyncio.timeout(RESPONSE_HEADER_SECONDS):
                 socket = await self._open_session().ws_connect(
-                    url, protocols=(protocol,), ssl=self._ssl_context(verify=True)
+                    url,
+                    protocols=(protocol,) if protocol else (),
+                    ssl=self._ssl_context(verify=True),
                 )
         except aiohttp.WSServerHandshakeError as error:
             raise KubeletError(error.status, error.message) from error
         except (aiohttp.ClientError, OSError) as error:
             raise _connection_error(error, address, "error dialing backend: ") from error
-        if socket.protocol != protocol:
+        if (socket.protocol or "") != protocol:
             await socket.close()
             raise StatusError(500, "", f"the node does not support the protocol {protocol}")
         opened = KubeletWebSocket(socket)

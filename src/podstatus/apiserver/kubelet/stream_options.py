@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.messages import HttpRequest, require_int64
 from podstatus.apiserver.strategies.base import Document
+from podstatus.kube.encoding import channel_frames
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.kube.unstructured import nested_list, nested_str
 from podstatus.kube.validation.field_errors import (
@@ -18,11 +19,6 @@ from podstatus.kube.validation.field_errors import (
     invalid_value,
     non_negative,
 )
-
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-"""WebSocket subprotocols of exec and attach, the preferred one first."""
-ERROR_CHANNEL = b"\x03"
-"""The channel on which both subprotocols send the final v1.Status."""
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _LOG_FLAGS = ("follow", "previous", "timestamps")
@@ -87,10 +83,11 @@ def choose_protocol(request: HttpRequest) -> str:
             f"exec and attach require WebSocket, not {request.upgrade[:40]}; use kubectl 1.31 "
             "or newer, or 1.29 and 1.30 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true"
         )
-    for protocol in PROTOCOLS:
-        if protocol in request.protocols:
-            return protocol
-    raise errors.bad_request(f"unsupported WebSocket protocol; use one of {', '.join(PROTOCOLS)}")
+    protocol = channel_frames.choose_protocol(request.protocols)
+    if protocol is None:
+        supported = ", ".join(channel_frames.PROTOCOLS)
+        raise errors.bad_request(f"unsupported WebSocket protocol; use one of {supported}")
+    return protocol
 
 
 def _container_names(pod: Document) -> Iterator[str]:

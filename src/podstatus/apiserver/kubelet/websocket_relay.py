@@ -9,13 +9,12 @@ from collections.abc import Coroutine
 from contextlib import suppress
 
 import aiohttp
-import msgspec
 from aiohttp import WSMsgType, web
 
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import Message, WebSocket, WebSocketProxy
-from podstatus.apiserver.kubelet.stream_options import ERROR_CHANNEL
 from podstatus.base.net.sockets import enable_keepalive, is_connected
+from podstatus.kube.encoding.channel_frames import encode_frame, status_message
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +59,9 @@ class WebSocketConnection:
 async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> web.StreamResponse:
     """Accept the client's WebSocket, connect to the kubelet, and relay until either side closes."""
     response = web.WebSocketResponse(
-        protocols=(proxied.protocol,), compress=False, timeout=_CLIENT_CLOSE_SECONDS
+        protocols=(proxied.protocol,) if proxied.protocol else (),
+        compress=False,
+        timeout=_CLIENT_CLOSE_SECONDS,
     )
     await response.prepare(request)
     client = WebSocketConnection(response)
@@ -68,7 +69,8 @@ async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> 
         backend = await proxied.connect()
     except StatusError as problem:
         with suppress(ConnectionError):
-            await client.send(ERROR_CHANNEL + msgspec.json.encode(problem.document))
+            message = status_message(problem.document, proxied.protocol)
+            await client.send(encode_frame(message, proxied.protocol))
             await client.close(_NORMAL)
         return response
     await proxy(client, backend, _wait_disconnected(request.transport))

@@ -1,32 +1,17 @@
-"""The channel protocol: streams share one WebSocket, each message starts with a channel number.
+"""The messages of exec and attach: what clients send, and the results that they get.
 
 Upstream: wsstream/conn.go, streaming v0.36.4; remotecommand/{constants,exec}.go, cri-streaming
 v0.36.4.
 """
 
-from enum import IntEnum
-
 import msgspec
 
 from podstatus.base.msgspec_json import decode_json
+from podstatus.kube.encoding.channel_frames import V5, ChannelNumber, decode_frame, status_message
 from podstatus.runtime.streams import OutputStream, StreamOptions, TerminalSize
-
-V5 = "v5.channel.k8s.io"
-V4 = "v4.channel.k8s.io"
-PROTOCOLS = (V5, V4)
-"""Supported subprotocols, the preferred one first. v4 cannot signal the end of stdin."""
 
 _MAX_TERMINAL_SIDE = 2**16 - 1
 """Terminals count their columns and rows in 16 bits."""
-
-
-class ChannelNumber(IntEnum):
-    STDIN = 0
-    STDOUT = 1
-    STDERR = 2
-    ERROR = 3
-    RESIZE = 4
-    CLOSE = 255
 
 
 class StdinData(msgspec.Struct, frozen=True):
@@ -59,14 +44,9 @@ class _Size(msgspec.Struct, frozen=True, rename="pascal"):
     height: int
 
 
-def choose_protocol(offered: str) -> str | None:
-    """The preferred protocol of a Sec-WebSocket-Protocol header; None if none is supported."""
-    names = {name.strip() for name in offered.split(",")}
-    return next((protocol for protocol in PROTOCOLS if protocol in names), None)
-
-
-def read_message(data: bytes, protocol: str) -> ClientMessage | None:
+def read_message(frame: bytes | str, protocol: str) -> ClientMessage | None:
     """Decode a message of the client; None for one that is ignored."""
+    data = decode_frame(frame, protocol)
     if not data:
         return None
     number, rest = data[0], data[1:]
@@ -112,28 +92,32 @@ def hello_frame(request: StreamOptions) -> bytes:
     return bytes([ChannelNumber.STDERR if request.stderr else ChannelNumber.ERROR])
 
 
-def exit_message(code: int) -> bytes:
+def exit_message(code: int, protocol: str) -> bytes:
+    """The final message for a process that exited; empty if the protocol reports no success."""
     if code == 0:
-        return _status_message(status="Success")
-    return _status_message(
-        status="Failure",
-        message=f"command terminated with non-zero exit code: exit status {code}",
-        reason="NonZeroExitCode",
-        details={"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        return status_message({"metadata": {}, "status": "Success"}, protocol)
+    return status_message(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"command terminated with non-zero exit code: exit status {code}",
+            "reason": "NonZeroExitCode",
+            "details": {"causes": [{"reason": "ExitCode", "message": str(code)}]},
+        },
+        protocol,
     )
 
 
-def failure_message(reason: str) -> bytes:
+def failure_message(reason: str, protocol: str) -> bytes:
     """The final message for a session that failed."""
-    return _status_message(
-        status="Failure",
-        message=f"Internal error occurred: {reason}",
-        reason="InternalError",
-        details={"causes": [{"message": reason}]},
-        code=500,
+    return status_message(
+        {
+            "metadata": {},
+            "status": "Failure",
+            "message": f"Internal error occurred: {reason}",
+            "reason": "InternalError",
+            "details": {"causes": [{"message": reason}]},
+            "code": 500,
+        },
+        protocol,
     )
-
-
-def _status_message(**fields: object) -> bytes:
-    """A message on the error channel: a `v1.Status`, whose metadata is present and empty."""
-    return bytes([ChannelNumber.ERROR]) + msgspec.json.encode({"metadata": {}, **fields})

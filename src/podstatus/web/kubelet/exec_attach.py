@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from podstatus.kube.encoding.channel_frames import encode_frame
 from podstatus.runtime.streams import ProcessStream, StreamOptions, StreamUnavailableError
 from podstatus.web.kubelet.channel_protocol import (
     ProtocolError,
@@ -61,7 +62,7 @@ class ExecSession:
 
     async def run(self, open_stream: OpenStream) -> None:
         """Relay until the process exits, the client disconnects, or the idle timeout expires."""
-        await self._socket.send_bytes(hello_frame(self._options))
+        await self._send(hello_frame(self._options))
         stream = await self._open(open_stream)
         if stream is None:
             return
@@ -77,11 +78,11 @@ class ExecSession:
         try:
             return await open_stream()
         except StreamUnavailableError as error:
-            await self._close(self.failure(str(error)))
+            await self._close(self._failure(str(error)))
         except Exception as error:
             # A third-party runtime may raise anything: the client and the log get it.
             logger.exception("cannot start exec session")
-            await self._close(self.failure(f"{type(error).__name__}: {error}"))
+            await self._close(self._failure(f"{type(error).__name__}: {error}"))
         return None
 
     async def _relay(self, stream: ProcessStream) -> bytes | None:
@@ -108,12 +109,15 @@ class ExecSession:
         if isinstance(error, ConnectionError):
             return None
         logger.warning("exec session failed: error=%r", error)
-        return self.failure(f"{type(error).__name__}: {error}")
+        return self._failure(f"{type(error).__name__}: {error}")
 
-    def failure(self, reason: str) -> bytes:
-        """The final message of a session that failed for this reason."""
+    async def send_failure(self, reason: str) -> None:
+        """Send the final message of a session that failed for this reason."""
+        await self._send(self._failure(reason))
+
+    def _failure(self, reason: str) -> bytes:
         what = "attaching to container" if self._attached else "executing command in container"
-        return failure_message(f"error {what}: {reason}")
+        return failure_message(f"error {what}: {reason}", self._protocol)
 
     async def _watch_idle(self) -> bytes | None:
         logger.info("exec session ended: reason=%s", await self._idle_timeout.wait_idle())
@@ -123,10 +127,10 @@ class ExecSession:
         while (chunk := await stream.read()) is not None:
             channel, data = chunk
             if data and is_requested(channel, self._options):
-                await self._socket.send_bytes(output_message(channel, data))
+                await self._send(output_message(channel, data))
                 self._idle_timeout.touch()
         code = await stream.wait()
-        return exit_message(0 if self._attached else code)
+        return exit_message(0 if self._attached else code, self._protocol)
 
     async def _receive(self, stream: ProcessStream) -> bytes | None:
         """Read the client's messages until it disconnects."""
@@ -134,8 +138,7 @@ class ExecSession:
             self._idle_timeout.touch()
             if frame.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
                 continue
-            data = frame.data.encode() if frame.type is WSMsgType.TEXT else frame.data
-            message = read_message(data, self._protocol)
+            message = read_message(frame.data, self._protocol)
             if isinstance(message, Resize):
                 stream.resize(message.size)
             elif isinstance(message, ProtocolError):
@@ -162,5 +165,13 @@ class ExecSession:
     async def _close(self, final_message: bytes) -> None:
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await self._socket.send_bytes(final_message)
+                if final_message:
+                    await self._send(final_message)
                 await self._socket.close()
+
+    async def _send(self, message: bytes) -> None:
+        frame = encode_frame(message, self._protocol)
+        if isinstance(frame, str):
+            await self._socket.send_str(frame)
+        else:
+            await self._socket.send_bytes(frame)

@@ -27,6 +27,7 @@ from podstatus.kube.validation.field_errors import (
     invalid_values,
     one_of,
     required,
+    required_name,
     too_many,
     unsupported,
 )
@@ -104,9 +105,7 @@ def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[F
 
 
 def _validate_container(field: str, container: Container, context: PodContext) -> list[FieldError]:
-    errors = [] if container.name else [required(f"{field}.name")]
-    if container.name:
-        errors += invalid_values(f"{field}.name", container.name, dns_label(container.name))
+    errors = required_name(f"{field}.name", container.name, dns_label)
     if not container.image:
         errors.append(required(f"{field}.image"))
     errors += one_of(

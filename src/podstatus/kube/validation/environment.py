@@ -12,6 +12,7 @@ from podstatus.kube.validation.field_errors import (
     invalid_value,
     invalid_values,
     required,
+    required_name,
     unsupported,
 )
 from podstatus.kube.validation.names import (
@@ -55,9 +56,7 @@ def validate_environment(field: str, container: Container) -> list[FieldError]:
 
 
 def _validate_variable(field: str, variable: EnvVar) -> list[FieldError]:
-    errors = [] if variable.name else [required(f"{field}.name")]
-    if variable.name:
-        errors += invalid_values(f"{field}.name", variable.name, environment_name(variable.name))
+    errors = required_name(f"{field}.name", variable.name, environment_name)
     if variable.value_from is None:
         return errors
     path = f"{field}.valueFrom"
@@ -124,9 +123,7 @@ def _validate_resource(field: str, resource: str) -> list[FieldError]:
 
 def _validate_key(field: str, name: str, key: str) -> list[FieldError]:
     errors = invalid_values(f"{field}.name", name, dns_subdomain(name))
-    if not key:
-        return [*errors, required(f"{field}.key")]
-    return errors + invalid_values(f"{field}.key", key, config_key(key))
+    return errors + required_name(f"{field}.key", key, config_key)
 
 
 def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[FieldError]:
@@ -142,11 +139,7 @@ def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[Fi
         if reference is not None
     ]
     for name, reference in references:
-        if not reference.name:
-            errors.append(required(f"{path}.{name}.name"))
-        else:
-            messages = dns_subdomain(reference.name)
-            errors += invalid_values(f"{path}.{name}.name", reference.name, messages)
+        errors += required_name(f"{path}.{name}.name", reference.name, dns_subdomain)
     if not references:
         detail = "must specify one of: `configMapRef` or `secretRef`"
         errors.append(invalid_value(field, "", detail))

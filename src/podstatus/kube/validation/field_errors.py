@@ -3,7 +3,7 @@
 Upstream: apimachinery v0.36.4, pkg/util/validation/field/errors.go.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -77,6 +77,11 @@ def too_many(field: str, count: int, limit: int) -> FieldError:
     """The list has more than `limit` items."""
     detail = f"Too many: {count}: must have at most {limit} items"
     return FieldError("FieldValueTooMany", field, detail)
+
+
+def required_name(field: str, value: str, rule: Callable[[str], Iterable[str]]) -> list[FieldError]:
+    """Return an error if the value is empty, otherwise one for each violation of the rule."""
+    return invalid_values(field, value, rule(value)) if value else [required(field)]
 
 
 def one_of(field: str, value: str, supported: Sequence[str]) -> list[FieldError]:

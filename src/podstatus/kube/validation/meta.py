@@ -13,6 +13,7 @@ from podstatus.kube.validation.field_errors import (
     invalid_values,
     non_negative,
     required,
+    required_name,
     too_long,
 )
 from podstatus.kube.validation.names import NameRule, dns_label, label_value, qualified_name
@@ -28,10 +29,8 @@ def validate_meta(
     errors = _validate_name(meta, name_rule)
     if not namespaced and meta.namespace:
         errors.append(forbidden("metadata.namespace", "not allowed on this type"))
-    if namespaced and not meta.namespace:
-        errors.append(required("metadata.namespace"))
-    elif namespaced:
-        errors += invalid_values("metadata.namespace", meta.namespace, dns_label(meta.namespace))
+    if namespaced:
+        errors += required_name("metadata.namespace", meta.namespace, dns_label)
     errors += non_negative("metadata.generation", meta.generation)
     return errors + _validate_parts(meta, qualified=qualified)
 

@@ -23,9 +23,9 @@ from podstatus.kube.validation.field_errors import (
     duplicate,
     forbidden,
     invalid_value,
-    invalid_values,
     not_found,
     required,
+    required_name,
     unsupported,
 )
 from podstatus.kube.validation.names import dns_label
@@ -51,10 +51,7 @@ def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], li
     for index, volume in enumerate(volumes):
         field = f"spec.volumes[{index}]"
         volume_errors = _validate_source(field, volume)
-        if not volume.name:
-            volume_errors.append(required(f"{field}.name"))
-        else:
-            volume_errors += invalid_values(f"{field}.name", volume.name, dns_label(volume.name))
+        volume_errors += required_name(f"{field}.name", volume.name, dns_label)
         if volume.name in usable:
             volume_errors.append(duplicate(f"{field}.name", volume.name))
         elif not volume_errors:

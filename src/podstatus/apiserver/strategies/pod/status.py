@@ -32,6 +32,7 @@ from podstatus.kube.validation.field_errors import (
     invalid_value,
     invalid_values,
     required,
+    required_name,
     too_long,
     unsupported,
 )
@@ -84,12 +85,8 @@ def _validate_extended_claim(
             errors.append(duplicate(f"{field}.containerName", mapping.container_name))
             errors.append(duplicate(f"{field}.resourceName", mapping.resource_name))
             errors.append(duplicate(f"{field}.requestName", mapping.request_name))
-    if not claim_status.resource_claim_name:
-        return [*errors, required(f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName")]
-    wrong = dns_subdomain(claim_status.resource_claim_name)
-    return errors + invalid_values(
-        f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName", claim_status.resource_claim_name, wrong
-    )
+    field = f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName"
+    return errors + required_name(field, claim_status.resource_claim_name, dns_subdomain)
 
 
 def _validate_mapping(

@@ -174,26 +174,17 @@ def count_patch(event: Event) -> bytes:
 
 def event_key(event: Event) -> Hashable:
     """Return a key that is equal for events that differ only by time."""
-    return (
-        _source_and_object(event),
-        event.involved_object.field_path,
-        event.reason,
-        event.message,
-    )
+    return (spam_key(event), event.involved_object.field_path, event.reason, event.message)
 
 
 def aggregate_key(event: Event) -> Hashable:
     """Return a key that is equal for events that differ only by message or container."""
     reporter = (event.reporting_component, event.reporting_instance)
-    return (_source_and_object(event), reporter, event.reason)
+    return (spam_key(event), reporter, event.reason)
 
 
 def spam_key(event: Event) -> Hashable:
     """Return a key that is equal for all events of one type about one object."""
-    return _source_and_object(event)
-
-
-def _source_and_object(event: Event) -> Hashable:
     about = event.involved_object
     return (
         event.source.component,

@@ -28,7 +28,24 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return Credentials(authorization=authorization, tls=tls)
 
 
-class ClientConfig(Protocol):
+class CredentialProvider(Protocol):
+    """Provides the credentials of a client configuration."""
+
+    async def credentials(self) -> Credentials:
+        """Return the current credentials; the same object as long as nothing changed.
+
+        Called before every request, so it has to be cheap. Raises CredentialsError.
+        """
+
+    async def renew(self, refused: Credentials) -> Credentials | None:
+        """Return other credentials than these, which the server refused with 401, or None.
+
+        Many requests may be refused at the same time: calls after a renewal get its result.
+        Raises CredentialsError.
+        """
+
+
+class ClientConfig(CredentialProvider, Protocol):
     """A server and its credentials, which are renewed before they expire."""
 
     @property
@@ -50,29 +67,6 @@ class ClientConfig(Protocol):
     @property
     def proxy(self) -> str | None:
         """Return the URL of the HTTP proxy, or None."""
-
-    async def credentials(self) -> Credentials:
-        """Return the current credentials; the same object as long as nothing changed.
-
-        Called before every request, so it has to be cheap. Raises CredentialsError.
-        """
-
-    async def renew(self, refused: Credentials) -> Credentials | None:
-        """Return other credentials than these, which the server refused with 401, or None.
-
-        Many requests may be refused at the same time: calls after a renewal get its result.
-        Raises CredentialsError.
-        """
-
-
-class CredentialProvider(Protocol):
-    """Provides the credentials of a client configuration."""
-
-    async def credentials(self) -> Credentials:
-        """Return the current credentials. Raises CredentialsError."""
-
-    async def renew(self, refused: Credentials) -> Credentials | None:
-        """Return other credentials than these, or None. Raises CredentialsError."""
 
 
 class ResolvedClientConfig:

@@ -82,10 +82,7 @@ class MirrorController:
         random: Callable[[], float] = chance.random,
     ) -> None:
         self._client = client
-        self._static_pods = inputs.static_pods
-        self._mirror_pods = inputs.mirror_pods
-        self._may_remove = inputs.may_remove
-        self._node_uid = inputs.node_uid
+        self._inputs = inputs
         self._clock = clock
         self._on_problem = on_problem
         self._random = random
@@ -123,9 +120,9 @@ class MirrorController:
 
     async def reconcile_once(self) -> None:
         """Execute all steps that are due."""
-        mirrors = self._mirror_pods()
+        mirrors = self._inputs.mirror_pods()
         self._record_removals(frozenset(mirror.full_name for mirror in mirrors))
-        steps = plan_mirrors(self._static_pods(), mirrors, self._may_remove)
+        steps = plan_mirrors(self._inputs.static_pods(), mirrors, self._inputs.may_remove)
         # A pod without a step is in sync: reset its back-off.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
         if not self._is_past(self._retry_server_at):
@@ -146,7 +143,7 @@ class MirrorController:
     def _must_wait(self, name: FullName, step: MirrorStep) -> bool:
         """Whether the step is in back-off, too early, or the Node is not registered yet."""
         if isinstance(step, CreateMirror):
-            if not self._node_uid():
+            if not self._inputs.node_uid():
                 return True  # the Node must be the owner of the mirror pod
             if not self._is_past(self._recreate_at.get(name)):
                 return True
@@ -187,7 +184,7 @@ class MirrorController:
         return MirrorCreation.CREATED
 
     async def _create(self, pod: Pod) -> MirrorCreation:
-        node_uid = self._node_uid()
+        node_uid = self._inputs.node_uid()
         return await self._client.create(pod, node_uid) if node_uid else MirrorCreation.CREATED
 
     def _await_watch(self, name: FullName, step: MirrorStep, creation: MirrorCreation) -> None:

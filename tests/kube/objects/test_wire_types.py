@@ -1,37 +1,24 @@
-"""Every wire type equals its Go type, as recorded in types.json."""
+"""Every wire type is printed as its Go type, as recorded in types.json.
+
+tests/kube/patch/test_schema.py compares the names, the types and the order of the fields.
+"""
 
 import typing
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
 from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.objects.event import Event
+from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from tests.kube.objects.go_types import (
-    GO_TYPES,
-    always_printed,
-    described,
-    go_always_prints,
-    go_name,
-)
 
-
-def wire_types() -> dict[str, type[Wire]]:
-    """Return all types that a Pod consists of, by the names of their Go types."""
-    types_by_name: dict[str, type[Wire]] = {}
-    waiting: list[type[Wire]] = [Pod]
-    while waiting:
-        kind = waiting.pop()
-        name = go_name(kind)
-        if name in types_by_name:
-            assert types_by_name[name] is kind
-            continue
-        types_by_name[name] = kind
-        for declared in typing.get_type_hints(kind).values():
-            waiting.extend(wires_in(declared))
-    return types_by_name
+RECORDED = Path(__file__).parents[2] / "conformance" / "types.json"
+GO_TYPES: dict[str, list[dict[str, Any]]] = msgspec.json.decode(RECORDED.read_bytes())
 
 
 def wires_in(declared: Any) -> list[type[Wire]]:
@@ -40,43 +27,42 @@ def wires_in(declared: Any) -> list[type[Wire]]:
     return [wire for argument in typing.get_args(declared) for wire in wires_in(argument)]
 
 
-def zero_value(info: structs.FieldInfo) -> object:
-    return info.default_factory() if always_printed(info) else info.default
+WIRE_TYPES: list[type[Wire]] = [Pod, Node, Event]
+for _kind in WIRE_TYPES:  # grows during the iteration
+    _below = [wire for hint in typing.get_type_hints(_kind).values() for wire in wires_in(hint)]
+    WIRE_TYPES += dict.fromkeys(wire for wire in _below if wire not in WIRE_TYPES)
 
 
-WIRE_TYPES = wire_types()
-PER_TYPE = pytest.mark.parametrize("name", sorted(WIRE_TYPES))
+def test_pods_nodes_and_events_are_made_of_all_recorded_types_and_no_others() -> None:
+    names = sorted(name.rpartition(".")[2] for name in GO_TYPES)
+    assert sorted(kind.__name__ for kind in WIRE_TYPES) == names
 
 
-def test_a_pod_is_made_of_all_recorded_types_and_no_others() -> None:
-    reachable: set[str] = set()
-    waiting = ["v1.Pod"]
-    while waiting:
-        name = waiting.pop()
-        if name not in reachable:
-            reachable.add(name)
-            kinds = (field["type"].strip("[]{}?") for field in GO_TYPES[name])
-            waiting.extend(kind for kind in kinds if kind in GO_TYPES)
-    assert set(WIRE_TYPES) == reachable
+def always_printed(info: structs.FieldInfo) -> bool:
+    return info.default_factory is not msgspec.NODEFAULT
 
 
-@PER_TYPE
-def test_fields_have_the_names_types_and_order_of_go_and_are_printed_when_go_prints(
-    name: str,
-) -> None:
-    hints = typing.get_type_hints(WIRE_TYPES[name])
-    fields = [
-        (info.encode_name, described(hints[info.name]), always_printed(info))
-        for info in structs.fields(WIRE_TYPES[name])
-    ]
-    assert fields == [(f["name"], f["type"], go_always_prints(f)) for f in GO_TYPES[name]]
+def go_always_prints(field: dict[str, Any]) -> bool:
+    """Return whether it has no omitempty, or is a struct, which is never empty."""
+    if field.get("omitzero"):
+        return False
+    struct = field["type"] in GO_TYPES or field["type"] in ("Time", "MicroTime", "Quantity")
+    return struct or not field.get("omitempty")
 
 
-@PER_TYPE
-def test_defaults_are_the_zero_values_of_go(name: str) -> None:
-    hints = typing.get_type_hints(WIRE_TYPES[name])
-    for info in structs.fields(WIRE_TYPES[name]):
-        assert zero_value(info) == zero_of(hints[info.name]), info.name
+@pytest.mark.parametrize("kind", WIRE_TYPES)
+def test_fields_are_printed_when_go_prints_them(kind: type[Wire]) -> None:
+    (recorded,) = (GO_TYPES[name] for name in GO_TYPES if name.endswith(f".{kind.__name__}"))
+    fields = {info.encode_name: always_printed(info) for info in structs.fields(kind)}
+    assert fields == {field["name"]: go_always_prints(field) for field in recorded}
+
+
+@pytest.mark.parametrize("kind", WIRE_TYPES)
+def test_defaults_are_the_zero_values_of_go(kind: type[Wire]) -> None:
+    hints = typing.get_type_hints(kind)
+    for info in structs.fields(kind):
+        zero = info.default_factory() if always_printed(info) else info.default
+        assert zero == zero_of(hints[info.name]), info.name
 
 
 def zero_of(declared: Any) -> object:

@@ -2,17 +2,7 @@
 
 import msgspec
 
-from podstatus.kube.patch.schema import (
-    CONFIG_MAP,
-    EVENT,
-    LEASE,
-    NAMESPACE,
-    NODE,
-    POD,
-    SECRET,
-    SERVICE_ACCOUNT,
-    Schema,
-)
+from podstatus.kube.patch.schema import Schema
 
 
 class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +17,11 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     """Paths below the object: `status`, `binding`, …"""
-    schema: Schema
-    """The fields, and how a strategic merge patch treats lists."""
+
+    @property
+    def schema(self) -> Schema:
+        """The fields, and how a strategic merge patch treats lists."""
+        return Schema(type=self.kind)
 
     @property
     def singular(self) -> str:
@@ -51,7 +44,6 @@ NAMESPACES = ResourceInfo(
     namespaced=False,
     short_names=("ns",),
     subresources=("status",),
-    schema=NAMESPACE,
 )
 PODS = ResourceInfo(
     plural="pods",
@@ -59,7 +51,6 @@ PODS = ResourceInfo(
     short_names=("po",),
     categories=("all",),
     subresources=("status", "binding", "resize", "log", "exec", "attach"),
-    schema=POD,
 )
 NODES = ResourceInfo(
     plural="nodes",
@@ -67,15 +58,12 @@ NODES = ResourceInfo(
     namespaced=False,
     short_names=("no",),
     subresources=("status", "proxy"),
-    schema=NODE,
 )
-EVENTS = ResourceInfo(plural="events", kind="Event", short_names=("ev",), schema=EVENT)
-LEASES = ResourceInfo(group="coordination.k8s.io", plural="leases", kind="Lease", schema=LEASE)
-CONFIG_MAPS = ResourceInfo(
-    plural="configmaps", kind="ConfigMap", short_names=("cm",), schema=CONFIG_MAP
-)
-SECRETS = ResourceInfo(plural="secrets", kind="Secret", schema=SECRET)
+EVENTS = ResourceInfo(plural="events", kind="Event", short_names=("ev",))
+LEASES = ResourceInfo(group="coordination.k8s.io", plural="leases", kind="Lease")
+CONFIG_MAPS = ResourceInfo(plural="configmaps", kind="ConfigMap", short_names=("cm",))
+SECRETS = ResourceInfo(plural="secrets", kind="Secret")
 SERVICE_ACCOUNTS = ResourceInfo(
-    plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",), schema=SERVICE_ACCOUNT
+    plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)
 )
 RESOURCES = (NAMESPACES, PODS, NODES, EVENTS, LEASES, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS)

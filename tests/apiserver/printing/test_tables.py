@@ -96,7 +96,7 @@ def test_row_of_a_pod_that_ended_says_so() -> None:
 
 
 def test_unknown_resource_shows_name_and_creation() -> None:
-    widgets = ResourceInfo(plural="widgets", kind="Widget", schema=LEASES.schema)
+    widgets = ResourceInfo(plural="widgets", kind="Widget")
     table = table_document(widgets, [LEASE, {"metadata": {"name": "x"}}], NOW, list_metadata={})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
     cells = [row["cells"] for row in table["rows"]]

@@ -8,21 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.patch.schema import (
-    BINDING,
-    CONFIG_MAP,
-    DELETE_OPTIONS,
-    EVENT,
-    LEASE,
-    NAMESPACE,
-    NODE,
-    POD,
-    SECRET,
-    SERVICE_ACCOUNT,
-    SUBJECT_ACCESS_REVIEW,
-    TOKEN_REVIEW,
-    Schema,
-)
+from podstatus.kube.patch.schema import POD, Schema, schema_of
 from podstatus.kube.validation.strict_fields import JsonMembers
 from podstatus.kube.validation.unmarshal import (
     NumberLiteral,
@@ -32,10 +18,11 @@ from podstatus.kube.validation.unmarshal import (
 )
 from tests.support.data.integer_fields import IntegerField, integer_fields
 
-SCHEMAS = [
-    BINDING, CONFIG_MAP, DELETE_OPTIONS, EVENT, LEASE, NAMESPACE, NODE, POD, SECRET,
-    SERVICE_ACCOUNT, SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW,
-]  # fmt: skip
+KINDS = (
+    "Binding ConfigMap DeleteOptions Event Lease Namespace Node Pod Secret ServiceAccount "
+    "SubjectAccessReview TokenReview"
+)
+SCHEMAS = [schema_of(kind) for kind in KINDS.split()]
 FIELDS = [(schema, field) for schema in SCHEMAS for field in integer_fields(schema)]
 BIG = st.integers(2**31, 2**80) | st.integers(-(2**80), -(2**31) - 1)
 NO_INTEGERS = st.sampled_from(["1.0", "1e2", "0.5", "-1e400", "9" * 5000, "-" + "9" * 20])

@@ -5,17 +5,7 @@ import re
 
 import pytest
 
-from podstatus.kube.patch.schema import (
-    CONFIG_MAP,
-    EVENT,
-    LEASE,
-    NAMESPACE,
-    NODE,
-    POD,
-    SECRET,
-    SERVICE_ACCOUNT,
-    Schema,
-)
+from podstatus.kube.patch.schema import Schema, schema_of
 from tests.servers.api.refusals import handled, told, unmarshal
 from tests.servers.pods import causes, pod, pods, refusal
 from tests.support.data.integer_fields import integer_fields
@@ -27,14 +17,14 @@ NO_QUANTITY = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 KINDS = {
-    "pods": (f"{IN_NAMESPACE}/pods", POD),
-    "events": (f"{IN_NAMESPACE}/events", EVENT),
-    "configmaps": (f"{IN_NAMESPACE}/configmaps", CONFIG_MAP),
-    "secrets": (f"{IN_NAMESPACE}/secrets", SECRET),
-    "serviceaccounts": (f"{IN_NAMESPACE}/serviceaccounts", SERVICE_ACCOUNT),
-    "leases": (LEASES, LEASE),
-    "nodes": ("/api/v1/nodes", NODE),
-    "namespaces": ("/api/v1/namespaces", NAMESPACE),
+    "pods": (f"{IN_NAMESPACE}/pods", "Pod"),
+    "events": (f"{IN_NAMESPACE}/events", "Event"),
+    "configmaps": (f"{IN_NAMESPACE}/configmaps", "ConfigMap"),
+    "secrets": (f"{IN_NAMESPACE}/secrets", "Secret"),
+    "serviceaccounts": (f"{IN_NAMESPACE}/serviceaccounts", "ServiceAccount"),
+    "leases": (LEASES, "Lease"),
+    "nodes": ("/api/v1/nodes", "Node"),
+    "namespaces": ("/api/v1/namespaces", "Namespace"),
 }
 
 
@@ -50,12 +40,12 @@ def container(fields: str) -> str:
 def test_every_integer_has_the_bounds_of_its_go_type(
     server: Server, namespace: str, kind: str
 ) -> None:
-    path, schema = KINDS[kind]
-    for field in integer_fields(schema):
+    path, type_ = KINDS[kind]
+    for field in integer_fields(schema_of(type_)):
         for value in (2 ** (field.bits - 1), -(2 ** (field.bits - 1)) - 1):
             answer = server.client.create(path.format(namespace=namespace), field.holding(value))
             assert told(answer) == handled(
-                schema.type,
+                type_,
                 f"json: cannot unmarshal number {value} into Go struct field {field.go_field} "
                 f"of type {field.go_type}",
             )

@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated.model.script import (
     CONTAINER_PREFIX,
-    FIELD_PARSERS,
+    FIELDS,
     POD_ANNOTATION,
     Script,
     parse_script,
@@ -25,7 +25,7 @@ PORT = (ROOT / "docs" / "reference" / "runtime-port.md").read_text()
 SCRIPTS = re.findall(r"^\| [^`|]+ \| `([^`]*=[^`]*)` \|$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("key", FIELD_PARSERS)
+@pytest.mark.parametrize("key", FIELDS)
 def test_the_page_has_every_word_with_values_that_can_be_read(key: str) -> None:
     row = re.search(rf"^\| `{key}` \| ([^|]+) \|", PAGE, re.MULTILINE)
     assert row, f"{key} is not on the page"
@@ -37,7 +37,7 @@ def test_the_page_has_every_word_with_values_that_can_be_read(key: str) -> None:
 
 def test_the_page_has_no_word_that_there_is_not() -> None:
     table = PAGE.partition("| key |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(FIELD_PARSERS)
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(FIELDS)
 
 
 def test_the_scripts_on_the_page_can_be_read() -> None:

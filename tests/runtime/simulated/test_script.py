@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.simulated.model.probe_timeline import Timeline, TimelineStep, parse_timeline
 from podstatus.runtime.simulated.model.script import (
-    FIELD_PARSERS,
+    FIELDS,
     Script,
     ScriptError,
     parse_script,
@@ -185,13 +185,13 @@ def test_any_text_is_a_script_or_a_mistake(text: str) -> None:
 
 
 def test_a_text_of_errors_only_is_reported_briefly() -> None:
-    words = [f"{word}=%" for word in FIELD_PARSERS if word != "message"]
+    words = [f"{word}=%" for word in FIELDS if word != "message"]
     text = ", ".join([*words, "run=1s, run=1s", "x=1", "oops"] * 2000)
     assert len(str(mistake_in(text))) < 3000
 
 
 @given(
-    st.sampled_from(sorted(FIELD_PARSERS)),
+    st.sampled_from(sorted(FIELDS)),
     st.text(alphabet="0123456789.smh+-?*neverfoom", min_size=1, max_size=12),
 )
 def test_any_value_is_read_or_a_mistake_that_names_its_word(word: str, value: str) -> None:

@@ -80,8 +80,20 @@ _PAIRS_EXPECTED = (
 _REASON = re.compile(r"[A-Z][A-Za-z]*")
 _MAX_EXIT_CODE = 255
 
-_FieldParser = Callable[[str], dict[str, Any] | None]
-"""From a value to fields of a script; None if the value is invalid."""
+_DURATION_EXPECTED = "a duration such as 500ms, 3s, 2m or 1h"
+_CODE_EXPECTED = "a number from 0 to 255"
+_STEPS_EXPECTED = (
+    "steps such as -4s+5s-5s+ (+ passes, - fails, ? has no result yet; * at the end repeats)"
+)
+
+
+class _Field(msgspec.Struct, frozen=True):
+    """How the value of a key is parsed."""
+
+    parse: Callable[[str], dict[str, Any] | None]
+    """From a value to fields of a script; None if the value is invalid."""
+    expected: str
+    """Describes valid values."""
 
 
 class ScriptError(ValueError):
@@ -176,66 +188,61 @@ def parse_script(text: str) -> tuple[Script, ...]:
 
 
 def _add_field(fields: dict[str, Any], key: str, value: str, errors: ParseErrors) -> None:
-    if key not in FIELD_PARSERS:
-        errors.add(
-            f"unknown key {_abbreviate(key)!r}", f"valid keys are {', '.join(FIELD_PARSERS)}"
-        )
+    field = FIELDS.get(key)
+    if field is None:
+        errors.add(f"unknown key {_abbreviate(key)!r}", f"valid keys are {', '.join(FIELDS)}")
         return
-    parsed = FIELD_PARSERS[key](value)
+    parsed = field.parse(value)
     if parsed is None:
-        errors.add(f"invalid value {key}={_abbreviate(value)}", f"expected {_EXPECTED[key]}")
+        errors.add(f"invalid value {key}={_abbreviate(value)}", f"expected {field.expected}")
     elif any(name in fields for name in parsed):
         errors.add(f"{key} occurs twice", "use a semicolon to begin another attempt")
     else:
         fields |= parsed
 
 
-def _duration(field: str, endless: str = "") -> _FieldParser:
-    """Return a parser of a duration, or of the keyword `endless`."""
+def _duration(field: str, endless: str) -> _Field:
+    """A duration, or the keyword `endless`."""
 
     def read(value: str) -> dict[str, Any] | None:
-        if endless and value == endless:
+        if value == endless:
             return {field: NEVER}
         nanos = parse_nanos(value)
         return {field: nanos} if nanos is not None else None
 
-    return read
+    return _Field(read, f"{_DURATION_EXPECTED}, or {endless}")
 
 
-def _code(field: str) -> _FieldParser:
+def _code(field: str) -> _Field:
     def read(value: str) -> dict[str, Any] | None:
         fits = value.isascii() and value.isdigit() and int(value) <= _MAX_EXIT_CODE
         return {field: int(value)} if fits else None
 
-    return read
+    return _Field(read, _CODE_EXPECTED)
 
 
 def _exit(value: str) -> dict[str, Any] | None:
-    return {"exit": KILLED_EXIT_CODE, "oom": True} if value == OOM else _code("exit")(value)
+    return {"exit": KILLED_EXIT_CODE, "oom": True} if value == OOM else _code("exit").parse(value)
 
 
 def _fail(value: str) -> dict[str, Any] | None:
     return {"fail": value} if _REASON.fullmatch(value) else None
 
 
-def _message(value: str) -> dict[str, Any] | None:
-    return {"message": value}
-
-
 def _resize(value: str) -> dict[str, Any] | None:
     if value == "fail":
         return {"resize": 0, "resize_fails": True}
-    return _duration("resize", "never")(value)
+    return _duration("resize", "never").parse(value)
 
 
-def _timeline(field: str) -> _FieldParser:
+def _timeline(field: str) -> _Field:
     def read(value: str) -> dict[str, Any] | None:
         try:
             return {field: parse_timeline(value)}
         except TimelineError:
             return None
 
-    return read
+    return _Field(read, _STEPS_EXPECTED)
 
 
 def _cpu(value: str) -> dict[str, Any] | None:
@@ -260,52 +267,25 @@ def _abbreviate(text: str) -> str:
     return text.strip()[:40]
 
 
-FIELD_PARSERS: Mapping[str, _FieldParser] = {
+FIELDS: Mapping[str, _Field] = {
     "start": _duration("start", "never"),
-    "fail": _fail,
+    "fail": _Field(_fail, "a reason such as StartError or ErrImageNeverPull"),
     "post-start": _duration("post_start", "never"),
     "post-start-exit": _code("post_start_exit"),
     "run": _duration("run", "forever"),
-    "exit": _exit,
-    "message": _message,
+    "exit": _Field(_exit, f"{_CODE_EXPECTED}, or oom"),
+    "message": _Field(lambda value: {"message": value}, "a text"),
     "pre-stop": _duration("pre_stop", "never"),
     "pre-stop-exit": _code("pre_stop_exit"),
     "stop": _duration("stop", "never"),
     "stop-exit": _code("stop_exit"),
     "kill": _duration("kill", "never"),
-    "resize": _resize,
+    "resize": _Field(_resize, f"{_DURATION_EXPECTED}, or never, or fail"),
     "ready": _timeline("ready"),
     "stop-ready": _timeline("stop_ready"),
     "started": _timeline("started"),
     "alive": _timeline("alive"),
-    "cpu": _cpu,
-    "memory": _memory,
+    "cpu": _Field(_cpu, "a CPU quantity such as 250m or 2"),
+    "memory": _Field(_memory, "a memory quantity such as 64Mi"),
 }
-"""Parser of each key's value."""
-
-_DURATION_EXPECTED = "a duration such as 500ms, 3s, 2m or 1h"
-_CODE_EXPECTED = "a number from 0 to 255"
-_STEPS_EXPECTED = (
-    "steps such as -4s+5s-5s+ (+ passes, - fails, ? has no result yet; * at the end repeats)"
-)
-_EXPECTED: Mapping[str, str] = {
-    "start": f"{_DURATION_EXPECTED}, or never",
-    "fail": "a reason such as StartError or ErrImageNeverPull",
-    "post-start": f"{_DURATION_EXPECTED}, or never",
-    "post-start-exit": _CODE_EXPECTED,
-    "run": f"{_DURATION_EXPECTED}, or forever",
-    "exit": f"{_CODE_EXPECTED}, or oom",
-    "message": "a text",
-    "pre-stop": f"{_DURATION_EXPECTED}, or never",
-    "pre-stop-exit": _CODE_EXPECTED,
-    "stop": f"{_DURATION_EXPECTED}, or never",
-    "stop-exit": _CODE_EXPECTED,
-    "kill": f"{_DURATION_EXPECTED}, or never",
-    "resize": f"{_DURATION_EXPECTED}, or never, or fail",
-    "ready": _STEPS_EXPECTED,
-    "stop-ready": _STEPS_EXPECTED,
-    "started": _STEPS_EXPECTED,
-    "alive": _STEPS_EXPECTED,
-    "cpu": "a CPU quantity such as 250m or 2",
-    "memory": "a memory quantity such as 64Mi",
-}
+"""All keys of a script."""

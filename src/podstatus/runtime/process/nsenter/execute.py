@@ -6,12 +6,9 @@ Upstream: Go's exec.LookPath, which runc uses.
 import errno
 import json
 import os
-import signal
 import stat
 
 from .request import ExecError
-
-_ALL_SIGNALS = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
 
 
 def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
@@ -28,17 +25,6 @@ def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
     except (OSError, ValueError) as error:
         reason = _describe_error(error) if isinstance(error, OSError) else str(error)
         raise ExecError(f"exec {program}: {reason}") from error
-
-
-def reset_signals() -> None:
-    """Reset all signals to their defaults: a program inherits those that Python ignores."""
-    for number in _ALL_SIGNALS:
-        try:
-            signal.signal(number, signal.SIG_DFL)
-        except OSError:
-            # The C library reserves two signals.
-            continue
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _find_program(name: str, path: str) -> str:

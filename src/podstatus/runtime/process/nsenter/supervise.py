@@ -6,9 +6,10 @@ import select
 import signal
 import termios
 
+from ..shim.signal_queue import restore_defaults
 from ..shim.syscalls import set_child_subreaper, set_parent_death_signal
 from . import syscalls
-from .execute import execute, reset_signals
+from .execute import execute
 from .kill_tree import kill_tree, reap
 from .request import AgentConnection, ExecError, ExecRequest
 
@@ -84,7 +85,7 @@ def _run_child(request: ExecRequest, terminal: int | None, error_fd: int, superv
             if terminal is not None:
                 _set_controlling_terminal(terminal)
             signal.set_wakeup_fd(-1)
-            reset_signals()
+            restore_defaults()
             execute(request.argv, request.env, request.cwd)
     except ExecError as error:
         os.write(error_fd, str(error).encode(errors="surrogateescape"))

@@ -24,6 +24,7 @@ from podstatus.alerts.rules.fact_variables import (
     CONTAINER_FACTS,
     FACTS,
     Fact,
+    container_facts,
     node_facts,
     pod_facts,
     sync_facts,
@@ -104,21 +105,9 @@ def baseline_container(name: str, state: str) -> dict[str, Any]:
     summary = ContainerStateSummary(state=state)
     if state == TERMINATED:
         summary = ContainerStateSummary(state=state, reason="Completed", exit_code=0)
-    pod = PodSummary(
-        uid=PodUID(""),
-        namespace="",
-        name="",
-        containers=(
-            ContainerSummary(
-                name=name,
-                state=summary,
-                ready=is_running,
-                started=is_running,
-            ),
-        ),
+    return container_facts(
+        ContainerSummary(name=name, state=summary, ready=is_running, started=is_running)
     )
-    [container] = pod_facts(pod, 0)["pod.containers"]
-    return dict(container)
 
 
 def _baseline_pod(subject: Subject) -> dict[str, Any]:

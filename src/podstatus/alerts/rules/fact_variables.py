@@ -152,7 +152,7 @@ def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> d
         "pod.restarts": pod.restarts,
         "pod.health": pod_health(pod, Time.from_unix_nanos(now)).state.value,
         "pod.conditions": {condition.type: condition.status for condition in pod.conditions},
-        "pod.containers": [_container(container) for container in pod.containers],
+        "pod.containers": [container_facts(container) for container in pod.containers],
         "pod.readyChanges10m": counts.ready_changes,
         "pod.restarts10m": counts.restarts,
         "pod.foreignWrites10m": counts.foreign_writes,
@@ -176,7 +176,7 @@ def _change_times(pod: PodSummary) -> Iterable[int]:
     return ()
 
 
-def _container(container: ContainerSummary) -> dict[str, Any]:
+def container_facts(container: ContainerSummary) -> dict[str, Any]:
     state, last = container.state, container.last_state
     return {
         "name": container.name,

@@ -82,7 +82,7 @@ class Watched:
         _request(self.requests)
         self.watching = WatchCounts()
         self.watching.connected, self.watching.events = 3, 70
-        self.watching.count_close(CloseReason.SLOW)
+        self.watching.closes.inc(CloseReason.SLOW.value)
         self.heartbeats = Heartbeats(self.clock)
         self.heartbeats.register("relist", max_silent_seconds=10)
 

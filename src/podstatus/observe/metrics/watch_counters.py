@@ -37,9 +37,3 @@ class WatchCounts:
         """Disconnected clients, by `CloseReason`."""
         self.rejections = CounterVec()
         """Rejected clients, by `LimitScope`."""
-
-    def count_close(self, reason: CloseReason) -> None:
-        self.closes.inc(reason.value)
-
-    def count_rejection(self, scope: LimitScope) -> None:
-        self.rejections.inc(scope.value)

@@ -129,17 +129,17 @@ class WatchService:
             await self._write(response, RETRY + first)
             await self._write_all(response, chunks)
         except _WatchClosedError as error:
-            self._counts.count_close(error.reason)
+            self._counts.closes.inc(error.reason.value)
             await self._close(request, response, f"{error}; reconnect to resume")
         except HistoryError as error:
             logger.warning("watch of pod transitions failed: error=%s", error)
-            self._counts.count_close(CloseReason.HISTORY)
+            self._counts.closes.inc(CloseReason.HISTORY.value)
             await self._close(request, response, "the history cannot be read; see the agent's log")
         except ConnectionError as error:
             logger.debug("watch client disconnected: error=%r", error)
         except asyncio.CancelledError:
             if self._stopping:
-                self._counts.count_close(CloseReason.STOP)
+                self._counts.closes.inc(CloseReason.STOP.value)
             await self._close(request, response, "the server is stopping; reconnect later")
             raise
 
@@ -207,12 +207,12 @@ class WatchService:
     def _check_limits(self, user: str) -> None:
         limits = self._limits
         if len(self._tasks) >= limits.max_clients:
-            self._counts.count_rejection(LimitScope.ALL)
+            self._counts.rejections.inc(LimitScope.ALL.value)
             raise _too_many_watches(
                 f"{limits.max_clients} watch clients are connected, which is the limit"
             )
         if sum(it == user for it in self._tasks.values()) >= limits.max_clients_per_user:
-            self._counts.count_rejection(LimitScope.CLIENT)
+            self._counts.rejections.inc(LimitScope.CLIENT.value)
             whose = f"of {user}" if user else "without credentials (a token)"
             raise _too_many_watches(
                 f"{limits.max_clients_per_user} watch clients {whose} are connected, which is the "

@@ -38,7 +38,6 @@ from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 from podstatus.workers.shutdown.manager import ShutdownManager
@@ -148,7 +147,7 @@ class AgentInMemory:
             executor=self.executor,
             actuator=actuation,
             probe_results=self.book,
-            probe_manager=self._probes or NoopProbeManager(),
+            probe_workers=self._probes,
             host_ips=lambda: ["192.168.7.1"],
             on_init_finished=latency.record_init_container_finished,
         )

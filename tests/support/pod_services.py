@@ -24,7 +24,6 @@ from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle_hooks import HookHttpGet, HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 
 
@@ -92,7 +91,7 @@ class PodServices:
             executor=self.executor,
             actuator=actuator,
             probe_results=self.probe_results,
-            probe_manager=NoopProbeManager(),
+            probe_workers=None,
             host_ips=list,
             on_init_finished=ignore,
         )

@@ -24,6 +24,7 @@ from podstatus.pods.generate_api_status import (
     DEADLINE_MESSAGE,
     generate_api_pod_status,
 )
+from podstatus.probes.workers import ProbeWorkers
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions
@@ -31,7 +32,6 @@ from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
 from podstatus.workers.lifecycle.termination_status import with_eviction
-from podstatus.workers.ports import ProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.plan import with_actuated
 
@@ -69,13 +69,14 @@ class PodSyncer:
         executor: ActionExecutor,
         actuator: ResizeActuator,
         probe_results: ProbeResultStore,
-        probe_manager: ProbeManager,
+        probe_workers: ProbeWorkers | None,
         host_ips: Callable[[], Sequence[str]],
         on_init_finished: Callable[[PodUID, Time], None],
     ) -> None:
         """`on_init_finished` is called with each init container's exit time at every sync.
 
-        `actuator`: must be the one of `executor`.
+        `actuator`: must be the one of `executor`. `probe_workers`: None if the runtime probes its
+        containers itself.
         """
         self._runtime = dependencies.runtime
         self._pleg = dependencies.pleg
@@ -87,7 +88,7 @@ class PodSyncer:
         self._actuator = actuator
         self._allocations = actuator.allocations
         self._probe_results = probe_results
-        self._probe_manager = probe_manager
+        self._probe_workers = probe_workers
         self._host_ips = host_ips
         self._on_init_finished = on_init_finished
 
@@ -165,7 +166,8 @@ class PodSyncer:
         facts = await self._facts(lifecycle.uid)
         if running := _running_ids(facts):
             raise StillRunningError(f"the runtime still runs {', '.join(running)} after a stop")
-        self._probe_manager.remove_pod(lifecycle.uid)
+        if self._probe_workers is not None:
+            self._probe_workers.remove_pod(lifecycle.uid)
         if lifecycle.pod is None:
             return None
         return self._generate_status(lifecycle.pod, facts, terminal=True)
@@ -209,7 +211,8 @@ class PodSyncer:
         self._actuator.retain_only(uids)
         self._executor.retain_only(uids)
         self._probe_results.retain_only(uids)
-        self._probe_manager.retain_only(uids)
+        if self._probe_workers is not None:
+            self._probe_workers.retain_only(uids)
 
     # Status
 
@@ -221,7 +224,8 @@ class PodSyncer:
     def _set_status(self, pod: Pod, status: PodStatus, *, terminating: bool) -> PodStatus:
         self._record_deadline(pod, status)
         self._statuses.set_pod_status(pod, status)
-        self._probe_manager.update_pod(pod, status, terminating=terminating)
+        if self._probe_workers is not None:
+            self._probe_workers.update_pod(pod, status, terminating=terminating)
         return status
 
     def _record_deadline(self, pod: Pod, status: PodStatus) -> None:

@@ -40,7 +40,6 @@ from podstatus.workers.lifecycle.state_machine import PodLifecycle
 from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 from podstatus.workers.shutdown.manager import ShutdownManager
@@ -145,7 +144,7 @@ class PodServices:
             executor=containers,
             actuator=actuation,
             probe_results=self.probe_results,
-            probe_manager=NoopProbeManager() if probes_itself else self.probes,
+            probe_workers=None if probes_itself else self.probes,
             host_ips=dependencies.host_ips,
             on_init_finished=self.startup_latency.record_init_container_finished,
         )

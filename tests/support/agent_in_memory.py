@@ -107,9 +107,6 @@ class AgentInMemory:
             recompute_status=self._redecide,
         )
         self.grants = AllocationManager(world.state)
-        actuation = ResizeActuator(
-            counted, self.grants, self.statuses, recorder, on_completed=self._there_is_room
-        )
         self.book = ProbeResultStore(self.statuses, self.wake, ignore)
         self._probes = check and ProbeWorkers(
             check,
@@ -130,17 +127,13 @@ class AgentInMemory:
             policy=policy,
             metrics=self.worker_metrics,
         )
+        actuation = ResizeActuator(shared, self.grants, on_completed=self._there_is_room)
         self.executor = ActionExecutor(
-            counted,
-            recorder,
+            shared,
             crash_loop_backoff=CrashLoopBackoff(),
-            clock=clock,
-            hooks=HookRunner(
-                counted, recorder, clock=clock, http_get=no_http_client, host_ips=tuple
-            ),
+            hooks=HookRunner(shared, http_get=no_http_client, host_ips=tuple),
             on_init_started=latency.record_init_container_started,
             actuator=actuation,
-            metrics=self.worker_metrics,
         )
         self.steps = PodSyncer(
             shared,
@@ -188,12 +181,10 @@ class AgentInMemory:
         )
         self.node_events: list[str] = []
         self.shutdown = ShutdownManager(
-            self.lives,
+            shared,
             self.workers,
-            self.view,
             default_periods(30, 10),
             record_event=self.normal,
-            clock=clock,
             on_change=ignore,
         )
         self.broken: list[Exception] = []

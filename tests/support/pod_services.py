@@ -56,7 +56,6 @@ class PodServices:
         manager, state = PodManager(pods), state or MemoryState()
         registry = PodRegistry(manager, all_sources_ready=lambda: True)
         statuses = StatusManager(None, manager, registry, state=state, clock=clock)
-        metrics = WorkerMetrics()
         pleg = Pleg(
             runtime, clock=clock, on_change=ignore, heartbeat=ignore, metrics=RuntimeMetrics()
         )
@@ -69,21 +68,16 @@ class PodServices:
             recorder=recorder,
             clock=clock,
             policy=WorkerPolicy(),
-            metrics=metrics,
+            metrics=WorkerMetrics(),
         )
         self.allocations = AllocationManager(state)
-        actuator = ResizeActuator(
-            runtime, self.allocations, statuses, recorder, on_completed=ignore
-        )
+        actuator = ResizeActuator(self.shared, self.allocations, on_completed=ignore)
         self.executor = ActionExecutor(
-            runtime,
-            recorder,
+            self.shared,
             crash_loop_backoff=CrashLoopBackoff(),
-            clock=clock,
-            hooks=HookRunner(runtime, recorder, clock=clock, http_get=http_get, host_ips=tuple),
+            hooks=HookRunner(self.shared, http_get=http_get, host_ips=tuple),
             on_init_started=ignore,
             actuator=actuator,
-            metrics=metrics,
         )
         self.probe_results = ProbeResultStore(statuses, ignore, ignore)
         self.syncer = PodSyncer(

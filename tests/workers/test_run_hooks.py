@@ -18,6 +18,7 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.lifecycle_hooks import HookRunner
 from tests.support.fake_exec_runtime import FakeExecStream, MuteRuntime, TalkingRuntime
+from tests.support.pod_services import PodServices
 from tests.support.world_in_memory import ListeningRecorder
 
 WHERE = 'for Container "a" in Pod "p_ns(uid-p)" failed - error: '
@@ -45,13 +46,8 @@ class Trial:
         self.asked: list[HttpTarget] = []
         self._fails = fails
         self._fell_back = fell_back
-        self.hooks = HookRunner(
-            runtime,
-            self.recorder,
-            clock=self.clock,
-            http_get=self._get,
-            host_ips=lambda: host_ips,
-        )
+        services = PodServices(clock=self.clock, runtime=runtime, recorder=self.recorder)
+        self.hooks = HookRunner(services.shared, http_get=self._get, host_ips=lambda: host_ips)
 
     async def _get(self, target: HttpTarget) -> bool:
         self.asked.append(target)

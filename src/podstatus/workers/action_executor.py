@@ -7,10 +7,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.object_references import container_reference, pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -18,7 +16,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
-from podstatus.runtime.port import CannotStartError, Runtime
+from podstatus.runtime.port import CannotStartError
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer, StopContainer
 from podstatus.workers.actions.termination_order import (
@@ -27,7 +25,7 @@ from podstatus.workers.actions.termination_order import (
     termination_order,
 )
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
-from podstatus.workers.dependencies import WorkerMetrics
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle_hooks import HookRunner
 
 logger = logging.getLogger(__name__)
@@ -43,25 +41,22 @@ class ActionExecutor:
 
     def __init__(
         self,
-        runtime: Runtime,
-        recorder: EventRecorder,
+        dependencies: WorkerDependencies,
         *,
         crash_loop_backoff: CrashLoopBackoff,
-        clock: Clock,
         hooks: HookRunner,
         on_init_started: Callable[[PodUID, Time], None],
         actuator: ResizeActuator,
-        metrics: WorkerMetrics,
     ) -> None:
         """`on_init_started` is called for init containers that run to completion, not sidecars."""
-        self._runtime = runtime
-        self._recorder = recorder
-        self._clock = clock
+        self._runtime = dependencies.runtime
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
         self._crash_loop_backoff = crash_loop_backoff
         self._hooks = hooks
         self._on_init_started = on_init_started
         self._actuator = actuator
-        self._metrics = metrics
+        self._metrics = dependencies.metrics
         self._start_failures: dict[PodUID, dict[str, StartFailure]] = {}
 
     @property

@@ -11,18 +11,17 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from podstatus.base.clock import Clock
 from podstatus.base.timeouts import run_with_timeout
 from podstatus.events import reasons
 from podstatus.events.object_references import container_reference, pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.probes.decide.http_target import BadTargetError, HttpTarget, http_target
-from podstatus.runtime.port import RunsHooks, Runtime
+from podstatus.runtime.port import RunsHooks
 from podstatus.runtime.run_command import CommandError, run_command
 from podstatus.workers.actions.compute import format_pod
+from podstatus.workers.dependencies import WorkerDependencies
 
 logger = logging.getLogger(__name__)
 
@@ -42,17 +41,15 @@ class HookRunner:
 
     def __init__(
         self,
-        runtime: Runtime,
-        recorder: EventRecorder,
+        dependencies: WorkerDependencies,
         *,
-        clock: Clock,
         http_get: HookHttpGet,
         host_ips: Callable[[], Sequence[str]],
     ) -> None:
         """`host_ips`: addresses of pods in the host network."""
-        self._runtime = runtime
-        self._recorder = recorder
-        self._clock = clock
+        self._runtime = dependencies.runtime
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
         self._http_get = http_get
         self._host_ips = host_ips
 

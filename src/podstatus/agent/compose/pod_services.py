@@ -104,14 +104,6 @@ class PodServices:
             clock=clock,
             metrics=self.probe_metrics,
         )
-        self.allocations = AllocationManager(state)
-        actuation = ResizeActuator(
-            runtime,
-            self.allocations,
-            self.status_manager,
-            recorder,
-            on_completed=signals.resources_freed,
-        )
         shared = WorkerDependencies(
             runtime=runtime,
             pleg=dependencies.pleg,
@@ -123,21 +115,14 @@ class PodServices:
             policy=policy,
             metrics=self.worker_metrics,
         )
+        self.allocations = AllocationManager(state)
+        actuation = ResizeActuator(shared, self.allocations, on_completed=signals.resources_freed)
         containers = ActionExecutor(
-            runtime,
-            recorder,
+            shared,
             crash_loop_backoff=CrashLoopBackoff(max_seconds=settings.max_container_restart_period),
-            clock=clock,
-            hooks=HookRunner(
-                runtime,
-                recorder,
-                clock=clock,
-                http_get=send_hook_request,
-                host_ips=dependencies.host_ips,
-            ),
+            hooks=HookRunner(shared, http_get=send_hook_request, host_ips=dependencies.host_ips),
             on_init_started=self.startup_latency.record_init_container_started,
             actuator=actuation,
-            metrics=self.worker_metrics,
         )
         self.pod_syncer = PodSyncer(
             shared,
@@ -151,12 +136,10 @@ class PodServices:
         self.workers = PodWorkers(shared, self.pod_syncer, on_finished=self._pod_finished)
         signals.pod_changed.connect(self.workers.wake)
         self.shutdown = ShutdownManager(
-            self.pod_registry,
+            shared,
             self.workers,
-            dependencies.pleg,
             settings.shutdown_periods,
             record_event=dependencies.node_events.normal,
-            clock=clock,
             on_change=signals.node_changed,
         )
         occupancy = RequestTotals(self.pod_registry, self.allocations)

@@ -10,14 +10,13 @@ from msgspec import structs
 
 from podstatus.events import reasons
 from podstatus.events.object_references import pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
-from podstatus.runtime.port import CannotResizeError, ResizesPods, Runtime
-from podstatus.status.manager import StatusManager
+from podstatus.runtime.port import CannotResizeError, ResizesPods
 from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.resize.decision import resize_message
 from podstatus.workers.resize.plan import ResizePlan, plan_resize, running_containers
 
@@ -31,18 +30,16 @@ class ResizeActuator:
 
     def __init__(
         self,
-        runtime: Runtime,
+        dependencies: WorkerDependencies,
         allocations: AllocationManager,
-        statuses: StatusManager,
-        recorder: EventRecorder,
         *,
         on_completed: Callable[[], None],
     ) -> None:
         """`on_completed` is called after a resize is done, since it may free resources."""
-        self._runtime = runtime
+        self._runtime = dependencies.runtime
+        self._statuses = dependencies.statuses
+        self._recorder = dependencies.recorder
         self._allocations = allocations
-        self._statuses = statuses
-        self._recorder = recorder
         self._on_completed = on_completed
         self._recovered: set[PodUID] = set()
         """Pods whose condition still reports an error, though a later attempt has succeeded."""

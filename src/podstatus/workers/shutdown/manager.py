@@ -10,12 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.runtime.pleg import Pleg
 from podstatus.workers.admission.admit import AdmissionRejected
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.shutdown.plan import (
@@ -52,25 +50,23 @@ class ShutdownManager:
 
     def __init__(
         self,
-        registry: PodRegistry,
+        dependencies: WorkerDependencies,
         workers: PodWorkers,
-        pleg: Pleg,
         periods: Sequence[ShutdownPeriod],
         *,
         record_event: Callable[[str, str], None],
-        clock: Clock,
         on_change: Callable[[], None],
     ) -> None:
         """`record_event` records a Normal event about the node, with a reason and a message.
 
         `on_change` is called when a shutdown begins or is cancelled, to update Ready.
         """
-        self._registry = registry
+        self._registry = dependencies.registry
+        self._pleg = dependencies.pleg
+        self._clock = dependencies.clock
         self._workers = workers
-        self._pleg = pleg
         self._periods = periods
         self._record_event = record_event
-        self._clock = clock
         self._on_change = on_change
         self._active = asyncio.Event()
         self._done = asyncio.Event()

@@ -7,7 +7,7 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node
 from podstatus.node.node_cache import NodeCache
-from podstatus.node.ports import NodeHealth
+from podstatus.node.ports import node_problems
 from podstatus.testing.clock import FakeClock
 
 WOULD_BE = Node(metadata=ObjectMeta(name="node-c"))
@@ -63,10 +63,10 @@ async def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> Non
     heartbeats.register("relist", max_silent_seconds=180)
     heartbeats.register("alerts", max_silent_seconds=60, is_vital=False)
     problems: list[str | None] = ["runtime is down", None]
-    health = NodeHealth(*(lambda it=it: it for it in problems), heartbeats=heartbeats)
-    assert health.problems() == ("runtime is down",)
+    checks = [lambda it=it: it for it in problems]
+    assert node_problems(checks, heartbeats) == ("runtime is down",)
     await clock.advance(190)
-    assert health.problems() == (
+    assert node_problems(checks, heartbeats) == (
         "runtime is down",
         "relist is not healthy: relist was last active 190 s ago; threshold is 180 s",
     )

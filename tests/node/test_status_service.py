@@ -5,7 +5,7 @@ from msgspec import structs
 
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.node import NodeCondition
-from podstatus.node.ports import NodeHealth
+from podstatus.node.ports import node_problems
 from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
@@ -82,10 +82,9 @@ async def test_a_requested_sync_happens_at_once_before_the_first_ready(scene: No
 async def test_a_stalled_service_makes_the_node_not_ready_and_is_named(scene: NodeScene) -> None:
     heartbeats = Heartbeats(scene.clock)
     heartbeats.register("relist", max_silent_seconds=30)
-    checks = NodeHealth(heartbeats=heartbeats)
     async with scene.running():
         for _ in range(5):
-            scene.problems = checks.problems()
+            scene.problems = node_problems((), heartbeats)
             await scene.clock.advance(10)
         ready = scene.condition("Ready")
         assert ready.status == "False"

@@ -1,6 +1,6 @@
 """Ports of the node services: API, events, health checks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from podstatus.base.service_heartbeats import Heartbeats
@@ -47,19 +47,11 @@ NodeHealthCheck = Callable[[], str | None]
 """Returns a problem or None. Called at every status update: must not block."""
 
 
-class NodeHealth:
-    """Problems from checks, and vital services that have missed their heartbeat."""
+def node_problems(checks: Iterable[NodeHealthCheck], heartbeats: Heartbeats) -> tuple[str, ...]:
+    """Why the node is not Ready: failed checks in their order, then stalled vital services.
 
-    def __init__(self, *checks: NodeHealthCheck, heartbeats: Heartbeats | None = None) -> None:
-        self._checks = checks
-        self._heartbeats = heartbeats
-
-    def problems(self) -> tuple[str, ...]:
-        """Why the node is not Ready, in the order of the checks; stalled services come last.
-
-        Upstream: runtimeErrors, runtime.go v1.36.4.
-        """
-        problems = [problem for check in self._checks if (problem := check())]
-        stalled = [] if self._heartbeats is None else self._heartbeats.stalled()
-        vital = (service for service in stalled if service.is_vital)
-        return *problems, *(f"{service.name} is not healthy: {service}" for service in vital)
+    Upstream: runtimeErrors, runtime.go v1.36.4.
+    """
+    problems = [problem for check in checks if (problem := check())]
+    stalled = (service for service in heartbeats.stalled() if service.is_vital)
+    return *problems, *(f"{service.name} is not healthy: {service}" for service in stalled)

@@ -1,6 +1,7 @@
 """Build the services of the agent's Node: registration, status, lease, usage."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 from podstatus import __version__
 from podstatus.agent.compose.dependencies import AgentDependencies
@@ -8,8 +9,6 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.client import HttpNodeApi, node_reflector
 from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
-from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
 from podstatus.node.compose import NodeCallbacks, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure_conditions import PressureMonitor, parse_thresholds
@@ -17,8 +16,8 @@ from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
-from podstatus.node.machine.usage import NodeUsage
-from podstatus.node.ports import NodeHealth, NodeHealthCheck
+from podstatus.node.machine.usage import NodeUsage, no_pod_usage
+from podstatus.node.ports import NodeHealthCheck, node_problems
 from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
 
@@ -58,11 +57,12 @@ class AgentNodeServices:
         self.usage = NodeUsage(
             DiskReader(dependencies.settings.root_dir),
             clock=clock,
-            pods=_pod_usage(runtime),
+            pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=pressure.observe,
         )
+        checks = (dependencies.pleg.unhealthy_reason, self.usage.problem, shutting_down)
         self._services = build_node(
             settings,
             FactSources(
@@ -71,12 +71,7 @@ class AgentNodeServices:
                     runtime_version=f"{runtime.name}://{runtime.version}",
                 ),
                 usage=lambda: self.usage.snapshot,
-                problems=NodeHealth(
-                    dependencies.pleg.unhealthy_reason,
-                    self.usage.problem,
-                    shutting_down,
-                    heartbeats=heartbeats,
-                ).problems,
+                problems=partial(node_problems, checks, heartbeats),
                 port=port,
                 alert_conditions=alert_conditions,
             ),
@@ -143,13 +138,3 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None) -> NodeSetti
         status_report_seconds=settings.node_status_report_frequency,
         lease_duration_seconds=settings.node_lease_duration_seconds,
     )
-
-
-def _pod_usage(runtime: Runtime) -> Callable[[], Awaitable[Mapping[PodUID, Usage]]]:
-    if isinstance(runtime, PodStats):
-        return runtime.usage
-    return _no_usage
-
-
-async def _no_usage() -> Mapping[PodUID, Usage]:
-    return {}

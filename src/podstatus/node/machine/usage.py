@@ -19,7 +19,8 @@ ReadPodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
 ReadContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
 
 
-async def _no_pods() -> Mapping[PodUID, Usage]:
+async def no_pod_usage() -> Mapping[PodUID, Usage]:
+    """Of a runtime that does not measure its pods."""
     return {}
 
 
@@ -36,7 +37,7 @@ class NodeUsage:
         disk: DiskReader,
         *,
         clock: Clock,
-        pods: ReadPodUsage = _no_pods,
+        pods: ReadPodUsage = no_pod_usage,
         containers: ReadContainerUsage = dict,
         read: Callable[[], MachineReading] = read_machine,
         heartbeat: Callable[[], None] = lambda: None,

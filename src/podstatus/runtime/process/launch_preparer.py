@@ -211,6 +211,7 @@ class ContainerPreparer:
             cwd="",
             bubblewrap=arguments.argv,
             host_paths=arguments.host_paths,
+            setsid=bubblewrap.setsid if container.tty else "",
             capabilities=capabilities,
             exec_context=_sandboxed_exec_context(sandbox.cwd, run_as, capabilities or ()),
             seccomp=program,

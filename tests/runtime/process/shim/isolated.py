@@ -16,5 +16,8 @@ SANDBOX = (
 )
 
 
+SETSID = "/usr/bin/setsid"
+
+
 def isolated(*arguments: str) -> dict[str, object]:
     return {"bubblewrap": (needs_bubblewrap(), *SANDBOX, *arguments), "cwd": ""}

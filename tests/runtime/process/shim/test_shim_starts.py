@@ -14,7 +14,7 @@ from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.shim import records as shim_records
 from podstatus.runtime.process.shim.processes import descendants
 from podstatus.runtime.process.state.process_identity import is_alive
-from tests.runtime.process.shim.isolated import isolated
+from tests.runtime.process.shim.isolated import SETSID, isolated
 from tests.runtime.process.shim_on_trial import ShimOnTrial, wait_for
 
 TELL = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]))"
@@ -183,6 +183,22 @@ def test_what_cannot_be_started_in_a_sandbox_says_why(
     shim: ShimOnTrial, argv: tuple[str, ...], arguments: tuple[str, ...], message: str, tty: bool
 ) -> None:
     container = shim.launch(*argv, tty=tty, **isolated(*arguments))
+    record = container.ended()
+    assert (record.exit_code, record.reason, record.message) == (128, "StartError", message)
+    assert not container.place.started.exists()
+    assert container.log() == b""
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("/no/such/command", 'exec: "/no/such/command": no such file or directory'),
+        ("no-such-command", 'exec: "no-such-command": no such file or directory'),
+        ("/etc/passwd", 'exec: "/etc/passwd": permission denied'),
+    ],
+)
+def test_what_setsid_cannot_start_says_why(shim: ShimOnTrial, command: str, message: str) -> None:
+    container = shim.launch(command, tty=True, setsid=SETSID, **isolated())
     record = container.ended()
     assert (record.exit_code, record.reason, record.message) == (128, "StartError", message)
     assert not container.place.started.exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.process.shim.isolated import isolated
+from tests.runtime.process.shim.isolated import SETSID, isolated
 from tests.runtime.process.shim_on_trial import Container, ShimOnTrial, wait_for
 
 WRITE = "import os, sys; os.write(1, bytes.fromhex(sys.argv[1]))"
@@ -180,15 +180,74 @@ def test_a_terminal_has_a_size_that_changes(shim: ShimOnTrial, sandboxed: bool) 
     assert container.wait_for_exit().exit_code == 137
 
 
+def on_a_terminal(*, sandboxed: bool) -> dict[str, object]:
+    environment = {"PATH": "/bin:/usr/bin", "PS1": "prompt$ "}
+    if not sandboxed:
+        return {"env": environment, "tty": True, "stdin": True}
+    arguments = [word for pair in environment.items() for word in ("--setenv", *pair)]
+    return {**isolated(*arguments), "setsid": SETSID, "tty": True, "stdin": True}
+
+
+SHELLS = [("/bin/sh", "-i"), ("/bin/bash", "--norc", "-i")]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=["sh", "bash"])
 @pytest.mark.parametrize("sandboxed", [False, True])
-def test_a_shell_with_jobs_on_a_terminal(shim: ShimOnTrial, sandboxed: bool) -> None:
-    changes = isolated("--setenv", "PS1", "prompt$ ") if sandboxed else {"env": {"PS1": "prompt$ "}}
-    # Not /bin/sh: dash expects its original process group, and exits with 2 in a sandbox.
-    container = shim.launch("/bin/bash", "--norc", "-i", tty=True, stdin=True, **changes)
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_shell_on_a_terminal_exits_as_asked(
+    shim: ShimOnTrial, shell: tuple[str, ...], sandboxed: bool, code: int
+) -> None:
+    container = shim.launch(*shell, **on_a_terminal(sandboxed=sandboxed))
     container.wait_for_text(b"prompt$ ")
-    fifo = write_input(container, b"exit 7\n")
-    assert container.wait_for_exit().exit_code == 7
+    fifo = write_input(container, b"exit %d\n" % code)
+    assert container.wait_for_exit().exit_code == code
     os.close(fifo)
+    assert b"tty" not in container.wrote()
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=["sh", "bash"])
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_ctrl_c_and_ctrl_z_reach_the_foreground_job_of_a_shell(
+    shim: ShimOnTrial, shell: tuple[str, ...], sandboxed: bool
+) -> None:
+    container = shim.launch(*shell, **on_a_terminal(sandboxed=sandboxed))
+    container.wait_for_text(b"prompt$ ")
+    # Split words: the terminal also echoes the input.
+    job = (
+        b'sh -c \'trap "echo res"umed CONT; trap "echo inter"rupted\\;exit INT;'
+        b'echo job=o""n; while :; do sleep 0.1; done\'\n'
+    )
+    fifo = write_input(container, job)
+    container.wait_for_text(b"\njob=on")
+    os.write(fifo, b"\x1a")
+    container.wait_for_text(b"topped")
+    os.write(fifo, b"fg\n")
+    container.wait_for_text(b"resumed")
+    os.write(fifo, b"\x03")
+    container.wait_for_text(b"interrupted")
+    os.write(fifo, b"exit 0\n")
+    assert container.wait_for_exit().exit_code == 0
+    os.close(fifo)
+
+
+def test_a_command_in_a_sandbox_controls_its_terminal(shim: ShimOnTrial) -> None:
+    script = (
+        "import os; open('/dev/tty');"
+        "print(os.getpid(), os.getsid(0), os.getpgrp(), os.tcgetpgrp(0))"
+    )
+    argv = (sys.executable, "-I", "-S", "-c", script)
+    container = shim.launch(*argv, **on_a_terminal(sandboxed=True))
+    assert container.wait_for_exit().exit_code == 0
+    assert container.wrote() == b"1 1 1 1\r\n"
+
+
+@pytest.mark.parametrize("code", [126, 127])
+def test_a_command_that_exits_as_setsid_does_was_started(shim: ShimOnTrial, code: int) -> None:
+    argv = ("/bin/sh", "-c", f"echo words; exit {code}")
+    container = shim.launch(*argv, **on_a_terminal(sandboxed=True))
+    record = container.wait_for_exit()
+    assert (record.exit_code, record.reason) == (code, "Error")
+    assert container.wrote() == b"words\r\n"
 
 
 def test_ctrl_c_reaches_what_runs_on_a_terminal(shim: ShimOnTrial) -> None:

@@ -84,6 +84,10 @@ class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
     environment: bubblewrap itself runs with an empty one.
     """
     host_paths: tuple[HostPathArgument, ...] = ()
+    setsid: str = ""
+    """Program that gives the command its terminal inside, with `bubblewrap` and a terminal; empty:
+    bubblewrap has it, and the command inherits it.
+    """
     user: int | None = None
     """User ID to run as. None with `bubblewrap`: there the command switches inside."""
     group: int | None = None

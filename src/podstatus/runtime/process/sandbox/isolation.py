@@ -35,6 +35,8 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     setpriv: str = ""
     """Program that switches the user inside; empty if there is none."""
+    setsid: str = ""
+    """Program that gives a command its terminal inside; empty if there is none."""
     supports_bind_fd: bool = False
     """Whether it can mount an open descriptor instead of a path."""
 
@@ -51,13 +53,13 @@ def find_bubblewrap() -> Bubblewrap:
     version = _output(program, "--version").rpartition(" ")[2]
     sandbox = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     _output(program, *sandbox, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--", "true")
-    # setpriv runs inside, where only the default PATH of the system is visible.
     supports_bind_fd = "--ro-bind-fd" in _output(program, "--help")
-    setpriv = find_program("setpriv", DEFAULT_PATH) or ""
     return Bubblewrap(
         program=os.path.realpath(program),
         version=version,
-        setpriv=setpriv,
+        # Both run inside, where only the default PATH of the system is visible.
+        setpriv=find_program("setpriv", DEFAULT_PATH) or "",
+        setsid=find_program("setsid", DEFAULT_PATH) or "",
         supports_bind_fd=supports_bind_fd,
     )
 

@@ -2,6 +2,11 @@
 
 Bubblewrap writes one JSON object per line to a status file descriptor: `child-pid`, as seen from
 outside, and `exit-code`, the latter only if the command was executed. Its errors go to stderr.
+
+A command with a terminal is executed by setsid(1), as the leader of a session and process group of
+its own pid namespace, with the terminal as the controlling one. Without it, the session would be
+that of bubblewrap: inside, its process group is 0, which a shell cannot restore when it exits. The
+terminal has no other users, so a command that simulates input (TIOCSTI) reaches itself only.
 """
 
 import base64
@@ -18,6 +23,9 @@ from .start import Program, StartFailedError, encode
 from .stderr_log import log_error
 
 _PREFIX = "bwrap: "
+_SETSID_PREFIX = "setsid: failed to execute "
+_SETSID_CODES = (126, 127)
+"""Exit codes of setsid if it cannot execute the command."""
 
 _COMPARED_BYTES = 4096
 """Leading bytes of a command line that are compared; they cover the arguments passed here, so that
@@ -33,6 +41,8 @@ class BubblewrapProcess:
         command = [encode(argument) for argument in launch.argv]
         if not arguments or not command:
             raise StartFailedError("no command")
+        if launch.setsid:
+            command = [encode(launch.setsid), b"-c", b"--", *command]
         host_paths = open_host_paths(launch.host_paths)
         for host_path, descriptor in zip(launch.host_paths, host_paths, strict=True):
             arguments[host_path["argument"]] = b"%d" % descriptor
@@ -49,7 +59,11 @@ class BubblewrapProcess:
         # The sandbox of an ordinary user has its own user namespace and no privileges outside.
         traced = os.geteuid() == 0
         self.program = Program(argv, {}, "/", (*descriptors.values(), *host_paths), traced)
-        self._own_command_line = _command_line(argv)
+        # Empty: an execve is in progress, or the process has ended.
+        self._command_lines_before = {b"", _command_line(argv)}
+        if launch.setsid:
+            self._command_lines_before.add(_command_line(command))
+        self._has_setsid, self._was_seen = bool(launch.setsid), False
         self._unread = b""
         self.command: Process | None = None
         """The command, or the process that is about to execute it."""
@@ -68,7 +82,7 @@ class BubblewrapProcess:
         """Read bubblewrap's status; return whether the command was executed."""
         self._read_status()
         if self.exit_code is not None:
-            return True
+            return not self._may_be_setsid_error()
         if self.command is None:
             return False
         try:
@@ -79,8 +93,17 @@ class BubblewrapProcess:
         now = find_process(self.command.pid)
         if now is None or now.start_ticks != self.command.start_ticks:
             return False
-        # Empty: an execve is in progress, or the process has ended.
-        return line not in (b"", self._own_command_line)
+        self._was_seen = line not in self._command_lines_before
+        return self._was_seen
+
+    def start_error(self, output: bytes) -> str:
+        """Return why the command was not executed, by its output; empty if it was."""
+        if self.exit_code is None:
+            return error_message(output)
+        return setsid_error_message(output) if self._may_be_setsid_error() else ""
+
+    def _may_be_setsid_error(self) -> bool:
+        return self._has_setsid and not self._was_seen and self.exit_code in _SETSID_CODES
 
     def _read_status(self) -> None:
         try:
@@ -111,6 +134,15 @@ def error_message(output: bytes) -> str:
         if error.startswith(prefix) and colon:
             return f'{replacement}{subject}": {reason.lower()}'
     return f"bubblewrap: {error}"
+
+
+def setsid_error_message(output: bytes) -> str:
+    """Translate setsid's error; empty if the output is anything else."""
+    error = output.decode(errors="replace").strip()
+    subject, colon, reason = error.removeprefix(_SETSID_PREFIX).rpartition(": ")
+    if not error.startswith(_SETSID_PREFIX) or not colon or "\n" in error:
+        return ""
+    return f'exec: "{subject}": {reason.lower()}'
 
 
 def _memfd(content: bytes) -> int:

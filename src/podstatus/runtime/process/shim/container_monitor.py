@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import syscalls
-from .bubblewrap import BubblewrapProcess, error_message
+from .bubblewrap import BubblewrapProcess
 from .processes import Process, find_process, kill_tree, signal_process
 from .records import (
     EXIT,
@@ -228,10 +228,13 @@ class ContainerMonitor:
     def _exit_record(self) -> Json:
         """Return the exit record; call after all processes have ended."""
         sandbox = self._sandbox
-        if sandbox is not None and sandbox.poll() and not self._started_at:
+        if sandbox is not None and not self._started_at:
+            if not sandbox.poll():
+                output = self._streams.outputs[-1].read()
+                if message := sandbox.start_error(output):
+                    return _start_error_record(message)
+                self._streams.outputs[-1].feed(output)
             self._on_started(sandbox.command or Process(self._pid, 0, 0))
-        if not self._started_at:
-            return _start_error_record(error_message(self._streams.outputs[-1].read()))
         self._drain()
         code = _exit_code(self._status or 0)
         if sandbox is not None and sandbox.exit_code is not None:

@@ -42,6 +42,7 @@ class LaunchSpec(NamedTuple):
     log_max_files: int
     bubblewrap: list[str] | None = None
     host_paths: list[dict[str, Any]] = []  # never written  # noqa: RUF012
+    setsid: str = ""
     user: int | None = None
     group: int | None = None
     groups: list[int] | None = None

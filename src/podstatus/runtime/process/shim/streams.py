@@ -25,7 +25,7 @@ class ChildStreams(NamedTuple):
     stdout: int
     stderr: int
     terminal: int | None
-    """File that becomes its controlling terminal."""
+    """File that becomes its controlling terminal. None: it has none, or gets it in the sandbox."""
 
     def close(self) -> None:
         """Close the parent's copies; the command has its own."""
@@ -72,6 +72,10 @@ class OutputPump:
             chunk = b""
         self.has_ended = not chunk
         return chunk
+
+    def feed(self, chunk: bytes) -> None:
+        """Log a chunk that was read."""
+        self._log.write(self._lines.feed(chunk, wall_nanos()))
 
     def flush(self) -> None:
         """Log an unterminated line as a partial entry."""
@@ -181,7 +185,7 @@ def _open_terminal(
         source = StdinPump(folder / STDIN, master, once=launch.stdin_once, is_terminal=True)
     streams = ContainerStreams([OutputPump(master, "stdout", log)], source, master)
     streams.resize(folder)
-    return streams, ChildStreams(slave, slave, slave, slave)
+    return streams, ChildStreams(slave, slave, slave, None if launch.setsid else slave)
 
 
 def _make_fifo(path: Path) -> None:

@@ -55,6 +55,9 @@ class Offering(Plain):
 
     node_labels = {"isolated": "yes"}  # noqa: RUF012 - constant
 
+    def image_message(self, image: str) -> str:
+        return f"{image} is a label"
+
     async def usage(self) -> dict[PodUID, Usage]:
         return {PodUID("p"): Usage(at=1)}
 
@@ -107,6 +110,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
         "ContainerStats",
         "ResizesPods",
         "NodeLabels",
+        "DescribesImages",
         "RunsHooks",
         "ReportsProbes",
         "Logs",
@@ -120,6 +124,7 @@ async def test_what_it_offers_is_passed_on() -> None:
         uid = PodUID("p")
         return [
             it.node_labels,
+            it.image_message("nginx"),
             await it.usage(),
             it.container_usage(),
             await it.resize_pod(make_pod("p"), {}),
@@ -133,6 +138,7 @@ async def test_what_it_offers_is_passed_on() -> None:
     heard = Heard()
     assert await main() == [
         {"isolated": "yes"},
+        "nginx is a label",
         {"p": Usage(at=1)},
         {"p": {"app": Usage(at=1)}},
         None,

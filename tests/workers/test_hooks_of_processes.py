@@ -35,6 +35,10 @@ class Node:
         self._containers = services.executor
 
     @property
+    def messages(self) -> list[str]:
+        return [event.message for event in self._recorder.events]
+
+    @property
     def reasons(self) -> list[str]:
         return [event.reason for event in self._recorder.events]
 
@@ -125,6 +129,9 @@ async def test_commands_are_run_where_the_container_is(
         assert await node.start(pod)
         assert (await node.stop(pod, 10)).exit_code == 0
         assert node.reasons == ["Pulled", "Created", "Started", "Killing"]
+        assert node.messages[0] == (
+            'Container image "x" is only a label: the process runtime pulls nothing'
+        )
 
 
 async def test_a_container_whose_command_fails_is_ended(

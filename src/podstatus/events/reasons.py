@@ -74,9 +74,10 @@ PULLING: Final = "Pulling"
 An image is being pulled.
 """
 PULLED: Final = "Pulled"
-"""Normal: Container image "{image}" already present on machine and can be accessed by the pod
+"""Normal: Container image "{image}" already present on machine and can be accessed by the pod ·
+Container image "{image}" is only a label: the process runtime pulls nothing
 
-The image is present.
+A container is about to be created; what an image is depends on the runtime.
 """
 ERR_IMAGE_NEVER_PULL: Final = "ErrImageNeverPull"
 """Warning: Container image "{image}" is not present with pull policy of Never

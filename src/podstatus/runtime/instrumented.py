@@ -17,6 +17,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import (
     ContainerStats,
+    DescribesImages,
     NodeLabels,
     PodStats,
     ReportsProbes,
@@ -47,6 +48,7 @@ _OPTIONAL_PROTOCOLS = (
     ContainerStats,
     ResizesPods,
     NodeLabels,
+    DescribesImages,
     RunsHooks,
     ReportsProbes,
     Logs,

@@ -164,6 +164,14 @@ class NodeLabels(Protocol):
 
 
 @runtime_checkable
+class DescribesImages(Protocol):
+    """A runtime in which an image is not what it is to the kubelet."""
+
+    def image_message(self, image: str) -> str:
+        """Return the message of the event Pulled when a container with this image starts."""
+
+
+@runtime_checkable
 class RunsHooks(Protocol):
     """A runtime without processes to exec into or connect to: it runs hooks itself."""
 

@@ -16,7 +16,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
-from podstatus.runtime.port import CannotStartError
+from podstatus.runtime.port import CannotStartError, DescribesImages
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer, StopContainer
 from podstatus.workers.actions.termination_order import (
@@ -219,12 +219,13 @@ class ActionExecutor:
         self._recorder.normal(about, reasons.CREATED, "Container created")
 
     def _record_pulled(self, about: ObjectReference, container: Container) -> None:
-        self._recorder.normal(
-            about,
-            reasons.PULLED,
+        message = (
             f'Container image "{container.image}" already present on machine and can be accessed '
-            "by the pod",
+            "by the pod"
         )
+        if isinstance(self._runtime, DescribesImages):
+            message = self._runtime.image_message(container.image)
+        self._recorder.normal(about, reasons.PULLED, message)
 
     def _record_start_failure(
         self, about: ObjectReference, container: Container, error: CannotStartError

@@ -97,10 +97,13 @@ def test_more_than_bubblewrap_takes_is_refused(
 
 
 def test_an_image_has_no_command(plain: Setting) -> None:
-    refused = plain.refusal(pod_of({"command": None}))
+    refused = plain.refusal(pod_of({"command": None, "name": "nginx", "image": "nginx:1 x"}))
     assert refused.reason == "CreateContainerError"
-    assert refused.message.startswith("no command specified: ")
-    assert refused.message.endswith("; set a command in the spec")
+    assert refused.message == (
+        'the process runtime has no images: container "nginx" needs a command that exists on this '
+        "machine; delete the pod and set one, e.g. "
+        "kubectl run nginx --image='nginx:1 x' --command -- sleep infinity"
+    )
 
 
 def test_an_error_of_the_api_server_is_reported(plain: Setting) -> None:

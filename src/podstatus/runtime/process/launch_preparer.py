@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import pwd
+import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.expansion import MAX_TOTAL_BYTES, ArgumentListTooLongError, ExecBudget
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import create_private, open_descriptor
@@ -57,9 +59,6 @@ DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 _MAX_HOSTNAME_LENGTH = 63
 _EXEC_RESERVED_BYTES = 64 * 1024
 """Reserved for PATH, HOME, HOSTNAME and the arguments of the wrapper programs."""
-_NO_COMMAND = (
-    "no command specified: images are only labels here and are never run; set a command in the spec"
-)
 _OLD_BUBBLEWRAP = (
     "this bubblewrap mounts by path only, and another pod may replace what is at the path; install "
     "one with --bind-fd (0.10, or a distribution update since August 2024)"
@@ -285,9 +284,20 @@ def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> t
             except ArgumentListTooLongError as error:
                 raise config_error(f"{field}[{number}]: {error}; shorten it") from error
     if not argv:
-        raise CannotStartError("CreateContainerError", _NO_COMMAND)
+        raise _no_command(container)
     _check_arguments((*argv, container.working_dir))
     return tuple(argv)
+
+
+def _no_command(container: Container) -> CannotStartError:
+    # The reason is that of containerd for an image without a command.
+    name, image = shlex.quote(container.name), shlex.quote(container.image)
+    return CannotStartError(
+        "CreateContainerError",
+        f"the process runtime has no images: container {go_quoted(container.name)} needs a command "
+        "that exists on this machine; delete the pod and set one, e.g. "
+        f"kubectl run {name} --image={image} --command -- sleep infinity",
+    )
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
+from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
@@ -102,6 +103,12 @@ class ProcessRuntime:
     def node_labels(self) -> Mapping[str, str]:
         """Label with the isolation of pods, for node selectors."""
         return {ISOLATION_LABEL: self._isolation}
+
+    def image_message(self, image: str) -> str:
+        """Return the message of the event Pulled: there was no pull."""
+        return (
+            f"Container image {go_quoted(image)} is only a label: the process runtime pulls nothing"
+        )
 
     async def start_pod(self, pod: Pod) -> None:
         """Create the pod's folder and volumes, and start its shim."""

@@ -1,6 +1,5 @@
 """State of a pod and of its container attempts. Pure."""
 
-import hashlib
 from collections.abc import Sequence
 
 import msgspec
@@ -209,7 +208,6 @@ def _facts(attempt: ContainerAttempt, *, active: bool) -> ContainerFacts:
         reason=end.reason if end is not None else "",
         message=attempt.message,
         image=launch.image,
-        image_ref=_image_ref(launch.image),
         restart_count=launch.restart_count,
         resources=attempt.resources,
         active=active,
@@ -226,8 +224,3 @@ def _run_state(attempt: ContainerAttempt) -> ContainerRunState:
 
 def _to_time(nanos: int) -> Time:
     return Time.from_unix_nanos(nanos) if nanos else UNSET_TIME
-
-
-def _image_ref(image: str) -> str:
-    """Return the image with a digest; the digest is of the name, as an image is only a label."""
-    return f"{image}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"

@@ -96,12 +96,17 @@ PodArgument = Annotated[
 ]
 
 
-class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the source of objects."""
+class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of an API server."""
 
     root_dir: RootDirOption = None
     kubeconfig: KubeconfigOption = None
     namespace: NamespaceOption = None
+
+
+class SourceOptions(ClusterOptions, frozen=True, kw_only=True):
+    """The options of the source of objects: an API server, or the agent."""
+
     source: FromOption = DataSource.AUTO
 
 

@@ -27,7 +27,7 @@ _READ_SECONDS = 30.0
 
 
 class TokenClient:
-    """Reads objects of an API server, for use within `with`. Not thread-safe.
+    """Reads and deletes objects of an API server, for use within `with`. Not thread-safe.
 
     Objects are JSON text. Calls raise the errors of `podstatus.kube.api_errors`. There is no
     renewal of credentials, no proxy and no watch.
@@ -79,27 +79,42 @@ class TokenClient:
         }
         return self._read(with_query(resource.collection(namespace), query), MAX_LIST_BYTES)
 
-    def _read(self, path: str, max_bytes: int) -> bytes:
-        action = f"GET {path.partition('?')[0]}"
+    def delete(
+        self,
+        resource: ApiResource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        options: bytes | None = None,
+    ) -> bytes:
+        """Delete an object; `options` is a DeleteOptions with grace period and preconditions."""
+        path = resource.object(name, namespace)
+        return self._read(path, MAX_OBJECT_BYTES, method="DELETE", body=options)
+
+    def _read(
+        self, path: str, max_bytes: int, *, method: str = "GET", body: bytes | None = None
+    ) -> bytes:
+        action = f"{method} {path.partition('?')[0]}"
         headers = {
             "Accept": JSON,
+            "Content-Type": JSON,
             "Authorization": f"Bearer {self._token}",
             "User-Agent": _USER_AGENT,
         }
         try:
             self._connect()
-            self._connection.request("GET", path, headers=headers)
+            self._connection.request(method, path, body, headers)
             response = self._connection.getresponse()
-            body = response.read(max_bytes + 1)
+            answer = response.read(max_bytes + 1)
         except (OSError, http.client.HTTPException) as error:
             raise UnavailableError(f"{action}: {self._describe(error)}") from error
-        if len(body) > max_bytes:
+        if len(answer) > max_bytes:
             raise UnavailableError(f"{action}: the response is longer than {max_bytes >> 20} MiB")
         if response.status != HTTPStatus.OK:
-            status = read_status(body, lambda text: redact_secrets(text, (self._token,)))
+            status = read_status(answer, lambda text: redact_secrets(text, (self._token,)))
             retry_after = response.headers.get("Retry-After")
             raise status_error(action, self._server, response.status, status, retry_after)
-        return body
+        return answer
 
     def _connect(self) -> None:
         """Connect if necessary: a server that hangs is noticed sooner than a slow response."""

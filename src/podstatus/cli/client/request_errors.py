@@ -2,7 +2,7 @@
 
 RequestError                no server, or the request failed; the message has the remedy
 ├── ServerUnavailableError  the API server cannot be reached
-└── NotFoundError           the agent answered 404 Not Found
+└── NotFoundError           the object does not exist
 """
 
 
@@ -15,4 +15,4 @@ class ServerUnavailableError(RequestError):
 
 
 class NotFoundError(RequestError):
-    """The agent answered 404 Not Found."""
+    """The object does not exist: the server answered 404 Not Found."""

@@ -1,13 +1,18 @@
 """Read and watch objects of the API server for the commands."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from podstatus.apiserver import resources
 from podstatus.base.system_time import wall_clock_ns
-from podstatus.cli.client.request_errors import RequestError, ServerUnavailableError
+from podstatus.cli.client.request_errors import (
+    NotFoundError,
+    RequestError,
+    ServerUnavailableError,
+)
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch_events import BOOKMARK
 from podstatus.client.token_client import TokenClient
@@ -74,22 +79,37 @@ class ServerObjects:
         """The namespace used when none is given."""
 
     def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
-        """Return an object by name."""
+        """Return an object by name. Raises NotFoundError if it does not exist."""
         where = namespace if kind.resource.namespaced else None
-        try:
+        with _translate_errors(kind, where, name):
             document: Document = msgspec.json.decode(
                 self._client.get(kind.resource, name, namespace=where)
             )
-        except GoneError as error:
-            inside = f" in namespace {where}" if where else ""
-            printed = kind.printed_resource
-            raise RequestError(
-                f"{printed.singular} {name!r} not found{inside}; see: podstatus get "
-                f"{printed.plural} -A"
-            ) from error
-        except (ApiError, ValueError) as error:
-            raise _to_request_error(error) from error
         return document
+
+    def delete_pod(self, namespace: str, name: str, grace_seconds: int | None) -> Document:
+        """Delete a pod and return it; `grace_seconds` None: its own grace period.
+
+        Raises NotFoundError if it does not exist.
+        """
+        options: Document = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        with _translate_errors(find_resource_kind("pods"), namespace, name):
+            document: Document = msgspec.json.decode(
+                self._client.delete(
+                    PODS, name, namespace=namespace, options=msgspec.json.encode(options)
+                )
+            )
+        return document
+
+    def pod_uid(self, namespace: str, name: str) -> str:
+        """Return the UID of a pod, empty if it does not exist."""
+        try:
+            pod = self.get(find_resource_kind("pods"), namespace, name)
+        except NotFoundError:
+            return ""
+        return nested_str(pod, "metadata", "uid")
 
     def list(
         self, kind: ResourceKind, namespace: str | None, selectors: Selectors = EVERYTHING
@@ -158,6 +178,21 @@ class WatchableObjects(ServerObjects):
                             yield document
         except ApiError as error:
             raise RequestError(str(error)) from error
+
+
+@contextmanager
+def _translate_errors(kind: ResourceKind, namespace: str | None, name: str) -> Iterator[None]:
+    """Translate the errors of a request for one object."""
+    try:
+        yield
+    except GoneError as error:
+        inside = f" in namespace {namespace}" if namespace else ""
+        printed = kind.printed_resource
+        raise NotFoundError(
+            f"{printed.singular} {name!r} not found{inside}; see: podstatus get {printed.plural} -A"
+        ) from error
+    except (ApiError, ValueError) as error:
+        raise _to_request_error(error) from error
 
 
 def _to_request_error(error: ApiError | ValueError) -> RequestError:

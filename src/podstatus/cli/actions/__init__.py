@@ -1,0 +1,5 @@
+"""What commands do that change something: delete pods, run a program in one, end an agent.
+
+Each module carries out one command of `cli.commands`. Reading and printing objects belongs to the
+modules above. Tests: tests/cli; with an agent process: tests/agent/e2e/lifecycle.
+"""

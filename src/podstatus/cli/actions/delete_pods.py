@@ -1,0 +1,131 @@
+"""Delete pods for `podstatus delete`, and wait until they are gone.
+
+Upstream: DeleteOptions, pkg/cmd/delete/delete.go, kubectl v0.36.4.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import typer
+
+from podstatus.cli.client.open_server import open_server
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.server_objects import Selectors, ServerObjects, find_resource_kind
+from podstatus.cli.options import ClusterOptions
+from podstatus.cli.terminal import write
+from podstatus.kube.unstructured import nested_list, nested_str, nested_value
+
+PodName = tuple[str, str]
+"""The namespace and the name of a pod."""
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+_POLL_SECONDS = 0.2
+_IMMEDIATE_WARNING = (
+    "Warning: Immediate deletion does not wait for confirmation that the running resource has been "
+    "terminated. The resource may continue to run on the cluster indefinitely.\n"
+)
+
+
+class PodsToDelete(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods by name, by selector, or of files."""
+
+    names: Sequence[str] = ()
+    selector: str | None = None
+    """Label selector, empty for all pods; None: use the names and files."""
+    all_namespaces: bool = False
+    files: Sequence[str] = ()
+
+
+def delete_pods(
+    pods: PodsToDelete, options: ClusterOptions, grace_seconds: int | None, *, wait: bool
+) -> None:
+    """Delete pods; `grace_seconds` None: their own grace period. Raises RequestError.
+
+    One that does not exist is reported, and the others are deleted.
+    """
+    if grace_seconds == 0:
+        write(_IMMEDIATE_WARNING, err=True)
+    with open_server(options.root_dir, options.kubeconfig, os.environ) as server:
+        where = options.namespace or server.namespace
+        targets = [*_targets(pods, where, server)]
+        deleted = [it for name in targets if (it := _delete(server, name, grace_seconds))]
+        if not targets:
+            write("No resources found\n")
+        if wait:
+            wait_gone(server, deleted)
+    if len(deleted) < len(targets):
+        raise typer.Exit(1)
+
+
+def _targets(pods: PodsToDelete, namespace: str, server: ServerObjects) -> Iterator[PodName]:
+    if pods.selector is not None:
+        where = None if pods.all_namespaces else namespace
+        selected = server.list(find_resource_kind("pods"), where, Selectors(labels=pods.selector))
+        for document in selected.items:
+            yield nested_str(document, "metadata", "namespace"), _name(document)
+    yield from ((namespace, name) for name in pods.names)
+    for file in pods.files:
+        yield from _pods_of_file(file, namespace)
+
+
+def _delete(
+    server: ServerObjects, pod: PodName, grace_seconds: int | None
+) -> tuple[PodName, str] | None:
+    """Delete a pod and return it with its UID; None if it does not exist."""
+    namespace, name = pod
+    try:
+        document = server.delete_pod(namespace, name, grace_seconds)
+    except NotFoundError as error:
+        write(f"podstatus: {error}\n", err=True)
+        return None
+    how = "force deleted" if grace_seconds == 0 else "deleted"
+    write(f'pod "{name}" {how} from {namespace} namespace\n')
+    if nested_value(document, "metadata", "annotations", MIRROR_ANNOTATION) is not None:
+        write(f"podstatus: pod {name} is static: remove its manifest, or it returns\n", err=True)
+    return pod, nested_str(document, "metadata", "uid")
+
+
+def wait_gone(server: ServerObjects, pods: Sequence[tuple[PodName, str]]) -> None:
+    """Wait until the pods of these UIDs do not exist any more. Raises RequestError."""
+    for (namespace, name), uid in pods:
+        while server.pod_uid(namespace, name) == uid:
+            time.sleep(_POLL_SECONDS)
+
+
+def _pods_of_file(file: str, namespace: str) -> Iterator[PodName]:
+    import yaml
+
+    try:
+        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        documents = [*yaml.safe_load_all(text)]
+    except OSError as error:
+        raise RequestError(
+            f"cannot read {file}: {(error.strerror or str(error)).lower()}"
+        ) from error
+    except yaml.YAMLError as error:
+        raise RequestError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+    for document in _objects(documents):
+        if nested_str(document, "kind") != "Pod" or not _name(document):
+            kind = nested_str(document, "kind") or "<none>"
+            raise RequestError(
+                f"{file} has an object of kind {kind}; for objects other than pods use kubectl "
+                "delete"
+            )
+        yield nested_str(document, "metadata", "namespace") or namespace, _name(document)
+
+
+def _objects(documents: Sequence[Any]) -> Iterator[Any]:
+    """The objects of a file: its documents, and the items of lists."""
+    for document in documents:
+        if nested_str(document, "kind").endswith("List"):
+            yield from nested_list(document, "items")
+        elif document is not None:
+            yield document
+
+
+def _name(document: Any) -> str:
+    return nested_str(document, "metadata", "name")

@@ -1,0 +1,122 @@
+"""`podstatus delete`: delete pods, for machines without kubectl."""
+
+from typing import Annotated
+
+import typer
+
+from podstatus.cli.completion import complete_pods
+from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.options import (
+    AllNamespacesOption,
+    ClusterOptions,
+    SelectorOption,
+    check_label_selector,
+    with_bundle,
+)
+
+_POD_KINDS = ("pods", "pod", "po")
+
+KindArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="pod",
+        help="Type of the objects; must be pod. Leave it out with --filename.",
+        autocompletion=lambda: ["pod"],
+        show_default=False,
+    ),
+]
+NamesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME", help="Names of the pods to delete.", autocompletion=complete_pods
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Delete all pods of the namespace.")]
+FilenameOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="Delete the pods of this YAML or JSON file, or - for standard input.",
+    ),
+]
+GracePeriodOption = Annotated[
+    int,
+    typer.Option(
+        metavar="SECONDS",
+        min=-1,
+        help="Time to terminate gracefully; -1 means that of each pod. 0 means 1 without --force.",
+        show_default=False,
+    ),
+]
+NowOption = Annotated[bool, typer.Option("--now", help="The same as --grace-period=1.")]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="With a grace period of 0, remove the objects at once, without waiting for the node "
+        "to terminate the containers. This may lose data.",
+    ),
+]
+WaitOption = Annotated[
+    bool, typer.Option("--wait/--no-wait", help="Wait until the pods are terminated and gone.")
+]
+
+
+class PodDeletionOptions(ClusterOptions, frozen=True, kw_only=True):
+    """Which pods to delete, and how."""
+
+    all_namespaces: AllNamespacesOption = False
+    selector: SelectorOption = ""
+    all_: AllOption = False
+    filename: FilenameOption = None
+    grace_period: GracePeriodOption = -1
+    now: NowOption = False
+    force: ForceOption = False
+    wait: WaitOption = True
+
+    def grace_seconds(self) -> int | None:
+        """Combine the options as kubectl does; None means the grace period of each pod."""
+        if self.now and self.grace_period >= 0:
+            usage_error("--now and --grace-period cannot be combined")
+        if self.force and self.grace_period > 0:
+            usage_error("--force and --grace-period greater than 0 cannot be combined")
+        if self.now:
+            return 1
+        if self.force:
+            return 0
+        return None if self.grace_period < 0 else max(1, self.grace_period)
+
+
+@with_bundle
+def delete(
+    kind: KindArgument = "pod", names: NamesArgument = None, *, options: PodDeletionOptions
+) -> None:
+    """Delete pods by name, by label, by file, or all of them.
+
+    The options are those of kubectl delete. A static pod returns until its manifest is removed.
+    """
+    kind, _, name = kind.partition("/")
+    given = [*([name] if name else []), *(names or ())]
+    if kind.lower() not in _POD_KINDS:
+        usage_error(
+            f"unsupported type {kind!r}; delete pods with: podstatus delete pod NAME; for other "
+            "objects use kubectl delete"
+        )
+    if sum(map(bool, (given, options.selector, options.all_, options.filename))) != 1:
+        usage_error("pass either names of pods, --selector, --all, or --filename")
+    if options.all_namespaces and not (options.selector or options.all_):
+        usage_error("--all-namespaces requires --selector or --all")
+    grace_seconds = options.grace_seconds()
+    check_label_selector(options.selector)
+    from podstatus.cli.actions.delete_pods import PodsToDelete, delete_pods
+
+    pods = PodsToDelete(
+        names=given,
+        selector=options.selector if options.selector or options.all_ else None,
+        all_namespaces=options.all_namespaces,
+        files=options.filename or (),
+    )
+    with report_errors():
+        delete_pods(pods, options, grace_seconds, wait=options.wait)

@@ -267,7 +267,7 @@ def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["logs", "web"], "a cluster observer has no logs; use kubectl logs"),
+        (["logs", "web"], "a cluster observer runs no pods; use kubectl logs or kubectl exec"),
         (["drain"], "a cluster observer has no pods to drain"),
     ],
 )

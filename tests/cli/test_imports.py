@@ -73,6 +73,7 @@ def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "timeline --help",
         "watch --help",
         "logs --help",
+        "exec --help",
         "delete --help",
         "drain --help",
         "apiserver --help",

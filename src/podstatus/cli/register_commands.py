@@ -21,6 +21,7 @@ _COMMANDS = {
     "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),
     "watch": ("watch:watch", "Watch pods and their health."),
     "logs": ("logs:logs", "Print the logs of a container on this node."),
+    "exec": ("exec:exec_", "Run a command in a container on this node."),
     "delete": ("delete:delete", "Delete pods by name, by label, by file, or all of them."),
     "drain": ("drain:drain", "Terminate all pods on this node and reject new ones."),
     "apiserver": ("apiserver:apiserver", "Run the embedded Kubernetes API server without a node."),

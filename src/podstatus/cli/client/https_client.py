@@ -39,6 +39,11 @@ class AgentClient:
         """True if the process is a cluster observer, not a node."""
         return self._endpoints.observes
 
+    @property
+    def url(self) -> str:
+        """URL of the agent's HTTPS server."""
+        return self._endpoints.agent
+
     def pods(self, namespace: str | None) -> list[dict[str, Any]]:
         """Return the pods of the node in a namespace, None for all, sorted by name."""
         try:
@@ -51,7 +56,7 @@ class AgentClient:
     def get_pod(self, namespace: str, name: str) -> Pod:
         """Return a pod of the node, even if the API server does not have it."""
         if self.is_observer:
-            raise RequestError("a cluster observer has no logs; use kubectl logs")
+            raise RequestError("a cluster observer runs no pods; use kubectl logs or kubectl exec")
         try:
             for document in self.pods(namespace):
                 if _names(document)[1] == name:
@@ -60,7 +65,7 @@ class AgentClient:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
         raise RequestError(
             f"no pod {name!r} in namespace {namespace} on node {self._endpoints.node}; "
-            "see: podstatus get pods -A -o wide; for pods of other nodes use kubectl logs"
+            "see: podstatus get pods -A -o wide; for pods of other nodes use kubectl"
         )
 
     def logs(
@@ -107,7 +112,7 @@ class AgentClient:
         connection = self._connection()
         target = f"{path}?{urlencode(query)}" if query else path
         try:
-            connection.request(method, target, headers=self._headers())
+            connection.request(method, target, headers=self.headers())
             # After a response with `Connection: close` the connection drops its socket.
             socket = connection.sock
             response = connection.getresponse()
@@ -128,17 +133,19 @@ class AgentClient:
         if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
             raise RequestError("the agent has no HTTPS server; restart it with a --port")
         return http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=_RESPONSE_TIMEOUT_SECONDS, context=self._tls()
+            url.hostname, url.port, timeout=_RESPONSE_TIMEOUT_SECONDS, context=self.tls_context()
         )
 
-    def _tls(self) -> ssl.SSLContext:
+    def tls_context(self) -> ssl.SSLContext:
+        """Return a TLS context that trusts the certificate of this agent only."""
         pem = Pem(field="certificate of the agent", path=self._endpoints.agent_certificate)
         try:
             return authority_context(pem)
         except UnusableTlsError as error:
             raise RequestError(str(error)) from error
 
-    def _headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str]:
+        """Return the headers that authenticate a request."""
         token = self._endpoints.token
         return {"Authorization": f"Bearer {token}"} if token else {}
 

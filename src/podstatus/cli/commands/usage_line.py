@@ -15,5 +15,7 @@ class PlainUsageCommand(TyperCommand):
 
 def _usage(argument: Any) -> str:
     name = argument.human_readable_name
+    if name == "COMMAND":
+        return "-- COMMAND [ARGS]..."
     many = "..." if argument.nargs != 1 else ""
     return f"{name}{many}" if argument.required else f"[{name}]{many}"

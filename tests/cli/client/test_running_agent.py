@@ -79,6 +79,30 @@ def test_what_others_can_write_is_not_used(tmp_path: Path, current_dir: Path, pl
             found({"XDG_DATA_HOME": str(tmp_path)})
 
 
+def test_a_lock_that_others_can_hold_is_not_used(tmp_path: Path, current_dir: Path) -> None:
+    """A cloned file is readable by all, and whoever can read a file can lock it."""
+    with agent_in(current_dir / ".podstatus"):
+        (current_dir / ".podstatus/lock").chmod(0o644)
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+            found({"XDG_DATA_HOME": str(tmp_path)})
+
+
+def test_an_agent_without_endpoints_is_starting(current_dir: Path) -> None:
+    with (
+        RootDir(current_dir / ".podstatus"),
+        pytest.raises(RequestError, match=r"current/\.podstatus is starting; try again"),
+    ):
+        found({})
+
+
+def test_a_stopped_agent_of_the_current_directory_is_mentioned(
+    tmp_path: Path, current_dir: Path
+) -> None:
+    (current_dir / ".podstatus").mkdir()
+    with pytest.raises(RequestError, match=r"\./\.podstatus exists, but no agent runs there"):
+        found({"XDG_DATA_HOME": str(tmp_path)})
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 @pytest.mark.parametrize("planted", [".podstatus", ".podstatus/lock", ".podstatus/endpoints.json"])
 def test_what_another_user_has_is_not_used(tmp_path: Path, current_dir: Path, planted: str) -> None:

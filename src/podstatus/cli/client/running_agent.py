@@ -3,8 +3,9 @@
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
+from stat import S_IRWXG, S_IRWXO, S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
 
 from podstatus.agent.daemon.endpoints_file import (
     ENDPOINTS_FILE,
@@ -23,31 +24,55 @@ LOCAL_ROOT_DIR = ".podstatus"
 def running_endpoints(
     root_dir: Path | None, environment: Mapping[str, str], *, alternative: str = ""
 ) -> AgentEndpoints:
-    """Return the endpoints of the agent that runs in the root-dir. Raises RequestError.
+    """Return the endpoints of the agent that runs in the root-dir. Raises RequestError."""
+    folder = find_root_dir(root_dir, environment)
+    if not _is_locked(folder):
+        raise no_agent_error(folder, alternative=alternative)
+    try:
+        endpoints = read_endpoints(folder)
+    except RootDirError as error:
+        raise RequestError(str(error)) from error
+    if endpoints is None:
+        raise RequestError(f"the agent in {folder} is starting; try again in a few seconds")
+    return endpoints
+
+
+def find_root_dir(root_dir: Path | None, environment: Mapping[str, str]) -> Path:
+    """Return the root-dir that a command uses, whether an agent runs there or not.
 
     If neither `root_dir` nor the variable is set, an agent in `LOCAL_ROOT_DIR` is preferred to that
-    in the default directory.
+    in the default directory. Raises RequestError.
     """
     if root_dir is None and not environment.get(ROOT_DIR_VARIABLE):
         local = Path(LOCAL_ROOT_DIR)
-        if _is_private(local) and (endpoints := _endpoints(local)):
-            return endpoints
+        if _is_private(local) and _is_locked(local):
+            return local.absolute()
         root_dir = default_root_dir(environment)
     root_dir = root_dir or Path(environment[ROOT_DIR_VARIABLE])
-    root_dir = root_dir.expanduser().absolute()
-    if endpoints := _endpoints(root_dir):
-        return endpoints
-    raise RequestError(
-        f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "
-        f"{shlex.quote(str(root_dir))}, or pass the --root-dir of a running agent{alternative}"
-    )
+    return root_dir.expanduser().absolute()
 
 
-def _endpoints(root_dir: Path) -> AgentEndpoints | None:
-    """Return the endpoints of the agent that runs there, or None. Raises RequestError."""
+def no_agent_error(folder: Path, *, remedy: str = "", alternative: str = "") -> RequestError:
+    """Return the error for a command that needs a running agent.
+
+    `remedy` replaces the advice to start one, `alternative` is appended to it.
+    """
+    if remedy:
+        return RequestError(f"no agent runs in {folder}; {remedy}")
+    start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
+    others = "pass the --root-dir of a running agent"
+    local = Path(LOCAL_ROOT_DIR)
+    if folder != local.absolute() and local.is_dir():
+        # Of a stopped agent, or planted: it is used only if it is named.
+        others += f" (./{LOCAL_ROOT_DIR} exists, but no agent runs there)"
+    advice = f"start one with: {start}, or {others}{alternative}"
+    return RequestError(f"no agent runs in {folder}; {advice}")
+
+
+def _is_locked(root_dir: Path) -> bool:
     try:
-        return None if lock_holder(root_dir) is None else read_endpoints(root_dir)
-    except (StateDirError, RootDirError) as error:
+        return lock_holder(root_dir) is not None
+    except StateDirError as error:
         raise RequestError(str(error)) from error
 
 
@@ -60,12 +85,16 @@ def _is_private(folder: Path) -> bool:
     """
     try:
         folder_status = folder.lstat()
-        files = [(folder / name).lstat() for name in (LOCK_FILE, ENDPOINTS_FILE)]
+        files = [(folder / LOCK_FILE).lstat()]
+        with suppress(FileNotFoundError):  # the agent is starting
+            files.append((folder / ENDPOINTS_FILE).lstat())
     except OSError:
         return False
     return (
         S_ISDIR(folder_status.st_mode)
         and all(S_ISREG(file.st_mode) and file.st_nlink == 1 for file in files)
+        # Another user could lock a lock file that it can read.
+        and not any(file.st_mode & (S_IRWXG | S_IRWXO) for file in files)
         and all(_is_only_ours(status) for status in (folder_status, *files))
     )
 

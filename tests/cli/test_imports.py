@@ -76,6 +76,8 @@ def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "exec --help",
         "delete --help",
         "drain --help",
+        "status --help",
+        "stop --help",
         "apiserver --help",
         "alerts --help",
         "alerts check --help",

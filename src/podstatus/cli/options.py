@@ -91,6 +91,14 @@ FieldSelectorOption = Annotated[
         metavar="SELECTOR", help="Select objects by their fields, such as status.phase!=Running."
     ),
 ]
+WaitTimeoutOption = Annotated[
+    str,
+    typer.Option(
+        "--timeout",
+        metavar="DURATION",
+        help="Maximum time that the command waits, such as 5m; 0 means no limit.",
+    ),
+]
 PodArgument = Annotated[
     str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
 ]
@@ -118,6 +126,17 @@ def check_label_selector(text: str) -> None:
         parse_label_selector(text)
     except LabelSelectorError as error:
         usage_error(f"--selector: {error}; write it as in app=web,tier in (front,back),!old")
+
+
+def parse_timeout(text: str) -> float:
+    """Return the seconds of `--timeout`, 0 for no limit; exit with code 2 if it is invalid."""
+    try:
+        seconds = parse_duration(text)
+    except DurationError as error:
+        usage_error(f"--timeout: {error}")
+    if seconds < 0:
+        usage_error("--timeout must be 0 or more, such as 5m")
+    return seconds
 
 
 def parse_positive_duration(text: str, flag: str) -> float:

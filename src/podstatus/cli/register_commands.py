@@ -24,6 +24,8 @@ _COMMANDS = {
     "exec": ("exec:exec_", "Run a command in a container on this node."),
     "delete": ("delete:delete", "Delete pods by name, by label, by file, or all of them."),
     "drain": ("drain:drain", "Terminate all pods on this node and reject new ones."),
+    "status": ("status:status", "Show whether the agent runs, its health and its restarts."),
+    "stop": ("stop:stop", "Stop the running agent; its containers keep running."),
     "apiserver": ("apiserver:apiserver", "Run the embedded Kubernetes API server without a node."),
     "alerts": ("alerts:alerts", "Check and test alert rules."),
 }

@@ -36,6 +36,11 @@ class AgentEndpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The process is a cluster observer, which serves pods through `/v1` only."""
     pid: int
 
+    @property
+    def embeds_api_server(self) -> bool:
+        """True if the API server is embedded: only that one accepts the agent's token."""
+        return bool(self.token and self.certificate_authority)
+
     def __repr__(self) -> str:
         return f"AgentEndpoints(apiserver={self.apiserver!r}, agent={self.agent!r}, …)"
 

@@ -21,7 +21,6 @@ from podstatus.agent.daemon.endpoints_file import (
 from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
 
 KUBECONFIG_FILE = "kubeconfig"
-RESTARTS_FILE = "restarts.jsonl"
 AGENT_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
 """Subdirectories of an agent's root directory."""
 

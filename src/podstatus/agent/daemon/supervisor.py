@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.agent.daemon.root_dir import RESTARTS_FILE
+from podstatus.agent.daemon.restarts_file import RESTARTS_FILE, AgentExit
 from podstatus.agent.settings.load import RESTART_REASON_VARIABLE
 from podstatus.base.atomic_file import replace_file
 from podstatus.base.backoff import Backoff
@@ -33,23 +33,6 @@ _BACKOFF_RESET_SECONDS = 600.0
 _MAX_RECORDS = 100
 _MAX_LINES = 20
 _MAX_LINE_BYTES = 500
-
-
-class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
-    """An unexpected exit of the agent, one line of `restarts.jsonl`."""
-
-    at: str
-    lived_seconds: float
-    exit_code: int | None = None
-    signal: str | None = None
-    restart_in_seconds: float
-    last_lines: tuple[str, ...] = ()
-    """The last lines of its standard error."""
-
-    def __str__(self) -> str:
-        how = f"was killed by {self.signal}" if self.signal else f"exited with {self.exit_code}"
-        last = f": {self.last_lines[-1]}" if self.last_lines else ""
-        return f"the agent {how} at {self.at}, after {self.lived_seconds:.0f} s{last}"
 
 
 class Supervisor:

@@ -26,6 +26,8 @@ _RESPONSE_TIMEOUT_SECONDS = 10.0
 """Timeout of the connection and of the response headers; the body has none."""
 _CHUNK_BYTES = 65536
 _MAX_ERROR_BYTES = 4096
+_RESULTS = ("[+]", "[-]")
+"""How `/healthz` begins the result of a check."""
 
 
 class AgentClient:
@@ -74,6 +76,17 @@ class AgentClient:
         """Yield the log of a container in chunks, as they arrive."""
         path = "/".join(quote(part, safe="") for part in (namespace, pod, container))
         return self.request(f"/containerLogs/{path}", query)
+
+    def health_checks(self) -> dict[str, str]:
+        """Return the reason of failure of each health check by name; empty: it passes."""
+        try:
+            text = b"".join(self.request("/healthz", {"verbose": "1"})).decode(errors="replace")
+        except RequestError as error:
+            text = str(error)
+            if not text.startswith(_RESULTS):
+                raise
+        results = [line[3:].partition(" ") for line in text.splitlines() if line[:3] in _RESULTS]
+        return {name: rest.partition("failed: ")[2] for name, _, rest in results}
 
     def begin_drain(self) -> ShutdownProgress:
         """Start to drain the node."""

@@ -32,7 +32,7 @@ def open_server(
     endpoints = None
     if kubeconfig is None:
         endpoints = running_endpoints(root_dir, environment, alternative=", or a --kubeconfig")
-    is_embedded = endpoints is not None and _is_embedded(endpoints)
+    is_embedded = endpoints is not None and endpoints.embeds_api_server
     try:
         if endpoints is not None and is_embedded and not watch:
             with TokenClient(
@@ -55,10 +55,6 @@ def open_server(
             )
     except KubeconfigError as error:
         raise RequestError(str(error)) from error
-
-
-def _is_embedded(endpoints: AgentEndpoints) -> bool:
-    return bool(endpoints.token and endpoints.certificate_authority)
 
 
 def _client_config(kubeconfig: Path | None, endpoints: AgentEndpoints | None) -> "ClientConfig":

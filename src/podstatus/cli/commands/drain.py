@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from podstatus.cli.errors import report_errors, usage_error
-from podstatus.cli.options import RootDirOption
-from podstatus.kube.scalars.duration import DurationError, parse_duration
+from podstatus.cli.errors import report_errors
+from podstatus.cli.options import RootDirOption, parse_timeout
 
 TimeoutOption = Annotated[
     str,
@@ -29,7 +28,7 @@ def drain(
     Critical pods are terminated after the others. The node accepts pods again when the drain is
     cancelled with --cancel or the agent is restarted.
     """
-    seconds = _parse_timeout(timeout)
+    seconds = parse_timeout(timeout)
     from podstatus.cli.drain_node import cancel_drain, drain_node
 
     with report_errors():
@@ -37,13 +36,3 @@ def drain(
             cancel_drain(root_dir)
         else:
             drain_node(root_dir, seconds)
-
-
-def _parse_timeout(text: str) -> float:
-    try:
-        seconds = parse_duration(text)
-    except DurationError as error:
-        usage_error(f"--timeout: {error}")
-    if seconds < 0:
-        usage_error("--timeout must be 0 or more, such as 5m")
-    return seconds

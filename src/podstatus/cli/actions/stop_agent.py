@@ -1,0 +1,128 @@
+"""Stop the agent of a root directory for `podstatus stop` and `podstatus down`.
+
+The signal goes only to the process that has the lock file open: a file that names a process proves
+nothing, and its number may have been reused.
+"""
+
+import os
+import select
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from podstatus.agent.daemon.endpoints_file import RootDirError, read_endpoints
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
+from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
+from podstatus.cli.terminal import write
+from podstatus.runtime.process.leftovers import running_pods
+
+_PATIENCE_SECONDS = 5.0
+"""A stop without a drain takes less; after it, say what is waited for."""
+
+
+class StoppedAgent(msgspec.Struct, frozen=True):
+    """An agent or observer that was stopped."""
+
+    pid: int
+    node: str
+    """Empty for an observer, or one that was still starting."""
+
+
+def stop_agent(root_dir: Path | None, seconds: float) -> None:
+    """Stop the agent and print what keeps running; `seconds` 0: wait without limit.
+
+    Raises RequestError.
+    """
+    folder = find_root_dir(root_dir, os.environ)
+    stopped = terminate_agent(folder, seconds)
+    if stopped is None:
+        raise no_agent_error(folder, remedy=_leftovers_remedy(folder))
+    name = f"the agent of node {stopped.node}" if stopped.node else "the agent"
+    write(f"stopped {name} (pid {stopped.pid}); {_describe_leftovers(folder)}\n")
+
+
+def _describe_leftovers(folder: Path) -> str:
+    pods = running_pods(folder / "runtime")
+    if not pods:
+        return "no containers are running"
+    count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+    return (
+        f"the containers of {count} keep running; podstatus run continues with them, podstatus "
+        "down ends them"
+    )
+
+
+def _leftovers_remedy(folder: Path) -> str:
+    pods = running_pods(folder / "runtime")
+    return f"containers of {len(pods)} pods run; end them with: podstatus down" if pods else ""
+
+
+def terminate_agent(folder: Path, seconds: float) -> StoppedAgent | None:
+    """Send SIGTERM to the agent and wait until it has ended; None if none runs.
+
+    Raises RequestError if the process cannot be verified, or does not end within `seconds`.
+    """
+    try:
+        holder = lock_holder(folder)
+        endpoints = None if holder is None else read_endpoints(folder)
+    except (StateDirError, RootDirError) as error:
+        raise RequestError(str(error)) from error
+    if holder is None:
+        return None
+    process = _open_holder(folder, holder.pid)
+    try:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+        _wait_ended(process, holder.pid, seconds)
+    finally:
+        os.close(process)
+    return StoppedAgent(holder.pid, "" if endpoints is None else endpoints.node)
+
+
+def _open_holder(folder: Path, pid: int) -> int:
+    """Return a pidfd of the process, if it has the lock file open."""
+    lock = folder / LOCK_FILE
+    try:
+        process = os.pidfd_open(pid) if pid > 0 else -1
+    except OSError:
+        process = -1
+    if process >= 0:
+        # In this order: the pidfd never refers to another process.
+        if _has_open(pid, lock):
+            return process
+        os.close(process)
+    raise RequestError(
+        f"cannot verify which process holds {lock} (it names pid {pid}); stop the agent where it "
+        "was started: with Ctrl-C, as its user, or inside its container"
+    )
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    try:
+        wanted = path.stat()
+        files = [*Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return False
+    for file in files:
+        with suppress(OSError):
+            if os.path.samestat(file.stat(), wanted):
+                return True
+    return False
+
+
+def _wait_ended(process: int, pid: int, seconds: float) -> None:
+    poller = select.poll()
+    poller.register(process, select.POLLIN)
+    first = min(seconds or _PATIENCE_SECONDS, _PATIENCE_SECONDS)
+    if poller.poll(first * 1000):
+        return
+    if not seconds or seconds > first:
+        write(f"waiting for pid {pid} to end; with --on-stop=drain it ends its pods first\n")
+        if poller.poll((seconds - first) * 1000 if seconds else None):
+            return
+    raise RequestError(
+        f"the agent (pid {pid}) has not ended within {seconds:g} s; wait again with podstatus stop"
+    )

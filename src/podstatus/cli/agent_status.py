@@ -1,0 +1,79 @@
+"""Collect and print what is known about the agent of a root directory for `podstatus status`."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.daemon.restarts_file import read_restarts
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
+from podstatus.cli.client.https_client import AgentClient
+from podstatus.cli.client.query_api_client import QueryClient
+from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
+from podstatus.cli.client.server_objects import current_time
+from podstatus.cli.document_output import write_json, write_yaml
+from podstatus.cli.render.status_page import AgentState, status_page
+from podstatus.cli.terminal import write
+from podstatus.runtime.process.leftovers import running_pods
+from podstatus.web.v1.wire import StatusResponse
+
+_MAX_RESTARTS = 3
+
+
+def print_status(root_dir: Path | None, output: str | None) -> bool:
+    """Print the state of the agent; True if it runs and is healthy. Raises RequestError."""
+    state = read_status(find_root_dir(root_dir, os.environ))
+    match output:
+        case "json":
+            write_json(state)
+        case "yaml":
+            write_yaml(state)
+        case _:
+            write(status_page(state, current_time()))
+    return state.is_healthy
+
+
+def read_status(folder: Path) -> AgentState:
+    """Return the state of the agent in a root directory. Raises RequestError."""
+    try:
+        holder = lock_holder(folder)
+        endpoints = None if holder is None else read_endpoints(folder)
+        restarts = read_restarts(folder, _MAX_RESTARTS)
+    except (StateDirError, RootDirError) as error:
+        raise RequestError(str(error)) from error
+    if holder is None:
+        left = tuple(running_pods(folder / "runtime"))
+        problem = str(no_agent_error(folder))
+        return AgentState(
+            root_dir=str(folder), problem=problem, restarts=restarts, left_running=left
+        )
+    state = AgentState(
+        root_dir=str(folder), running=True, pid=holder.pid, since=holder.since, restarts=restarts
+    )
+    if endpoints is None:
+        return msgspec.structs.replace(state, problem="it is starting: it has no endpoints yet")
+    return _ask(state, endpoints)
+
+
+def _ask(state: AgentState, endpoints: AgentEndpoints) -> AgentState:
+    """Add what the agent answers, as far as it does."""
+    agent = AgentClient(endpoints)
+    known = msgspec.structs.replace(
+        state,
+        node_name=endpoints.node,
+        observes=endpoints.observes,
+        api_server=endpoints.apiserver,
+        embedded=endpoints.embeds_api_server,
+    )
+    try:
+        query = QueryClient(agent)
+        return msgspec.structs.replace(
+            known,
+            checks=agent.health_checks(),
+            status=query.get("/v1/status", {}, StatusResponse),
+            nodes=query.nodes().nodes,
+        )
+    except RequestError as error:
+        return msgspec.structs.replace(known, problem=str(error))

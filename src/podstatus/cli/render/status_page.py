@@ -1,0 +1,150 @@
+"""The page of `podstatus status`."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from podstatus import __version__
+from podstatus.agent.daemon.restarts_file import AgentExit
+from podstatus.cli.render.wrap import wrap_text
+from podstatus.kube.scalars.human_duration import format_age
+from podstatus.kube.scalars.time import Time, TimeError
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.health import format_duration
+from podstatus.web.v1.wire import StatusResponse
+
+_KEY_WIDTH = 14
+_WIDTH = 80 - _KEY_WIDTH
+
+
+class AgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is known about the agent or observer of a root directory."""
+
+    root_dir: str
+    running: bool = False
+    pid: int = 0
+    since: str = ""
+    node_name: str = ""
+    """Empty for an observer."""
+    observes: bool = False
+    api_server: str = ""
+    embedded: bool = False
+    problem: str = ""
+    """Why no agent runs, or why it does not answer; empty if it does."""
+    checks: Mapping[str, str] = {}
+    """The reason of failure of each health check; empty: it passes."""
+    status: StatusResponse | None = None
+    nodes: tuple[NodeSummary, ...] = ()
+    restarts: tuple[AgentExit, ...] = ()
+    left_running: tuple[str, ...] = ()
+    """Pods that run without an agent, as namespace/name."""
+
+    @property
+    def is_healthy(self) -> bool:
+        """True if the agent runs, answers, and all of its health checks pass."""
+        return self.running and not self.problem and not any(self.checks.values())
+
+
+def status_page(state: AgentState, now: Time) -> str:
+    """Return the page as text of at most 80 columns, unless a word is longer."""
+    return "".join(f"{line}\n" for line in (*_head(state, now), *_answers(state), *_tail(state)))
+
+
+def _head(state: AgentState, now: Time) -> Iterator[str]:
+    if not state.running:
+        yield from wrap_text(state.problem, _WIDTH + _KEY_WIDTH)
+        if state.left_running:
+            names = ", ".join(state.left_running)
+            remedy = "podstatus run continues with them, podstatus down ends them"
+            yield from _field("still run", f"the containers of {names}; {remedy}")
+        return
+    name = "the observer" if state.observes else f"node {state.node_name or '<unknown>'}"
+    age = _age(state.since, now)
+    yield f"{name} has been running for {age} (since {state.since}, pid {state.pid})"
+    yield f"{'  files':<{_KEY_WIDTH}}{state.root_dir}"  # one word, to be copied
+
+
+def _answers(state: AgentState) -> Iterator[str]:
+    if state.running and state.problem:
+        yield from _field("no answer", state.problem)
+    if state.status is None:
+        return
+    yield from _field("version", _versions(state))
+    yield from _field("health", _health(state.checks))
+    where = f"{state.api_server} ({'embedded' if state.embedded else 'external'})"
+    yield from _field("API server", f"{where}, {_reachability(state.status.freshness)}")
+    yield from _field("nodes" if state.observes else "node", _readiness(state))
+    yield from _field("pods", _pods(state.status))
+    if state.status.sync is not None:
+        yield from _field("status sync", _sync(state.status.sync))
+    if problem := state.status.history.problem:
+        yield from _field("history", problem)
+
+
+def _tail(state: AgentState) -> Iterator[str]:
+    texts = [_restart(it) for it in reversed(state.restarts)]
+    for index, text in enumerate(texts):
+        yield from _field("" if index else "restarts", text)
+
+
+def _restart(restart: AgentExit) -> str:
+    how = f"killed by {restart.signal}" if restart.signal else f"exit code {restart.exit_code}"
+    last = f": {restart.last_lines[-1]}" if restart.last_lines else ""
+    return f"{restart.at}, {how} after {format_duration(restart.lived_seconds)}{last}"
+
+
+def _versions(state: AgentState) -> str:
+    running = state.nodes[0].version if state.nodes and not state.observes else ""
+    command = f"podstatus {__version__}"
+    return f"{running}, command {command}" if running else command
+
+
+def _health(checks: Mapping[str, str]) -> str:
+    failing = [f"{name}: {reason}" for name, reason in checks.items() if reason]
+    if failing:
+        return f"{len(failing)} of {len(checks)} checks fail: {'; '.join(failing)}"
+    return f"ok, {len(checks)} checks pass"
+
+
+def _reachability(freshness: Freshness) -> str:
+    age = format_duration(freshness.server_age_seconds)
+    return f"answered {age} ago" if freshness.server_reachable else f"no answer for {age}"
+
+
+def _readiness(state: AgentState) -> str:
+    if state.observes:
+        ready = sum(node.ready for node in state.nodes)
+        return f"{len(state.nodes)}, {ready} Ready"
+    node = next(iter(state.nodes), None)
+    if node is None:
+        return "not registered yet"
+    reason = ": ".join(filter(None, (node.reason, node.message)))
+    return "Ready" if node.ready else f"not Ready, {reason or 'no reason given'}"
+
+
+def _pods(status: StatusResponse) -> str:
+    counts = sorted(status.health.items(), key=lambda item: (-item[1], item[0]))
+    healths = ", ".join(f"{count} {word}" for word, count in counts)
+    return f"{status.pods}: {healths}" if healths else "none"
+
+
+def _sync(sync: SyncState) -> str:
+    oldest = f" (oldest {format_duration(sync.oldest_unsent_seconds)})" if sync.unsent else ""
+    return (
+        f"{sync.unsent} unsent{oldest}, {sync.in_flight} in flight, {sync.quarantined} "
+        f"quarantined, {sync.outbox} in the outbox"
+    )
+
+
+def _age(since: str, now: Time) -> str:
+    try:
+        return format_age(Time.parse(since), now)
+    except TimeError:
+        return "<unknown>"
+
+
+def _field(name: str, text: str) -> Iterator[str]:
+    label = f"  {name}"
+    for line in wrap_text(text, _WIDTH):
+        yield f"{label:<{_KEY_WIDTH}}{line}"
+        label = ""

@@ -1,0 +1,91 @@
+"""`podstatus stop`: only the process that holds the lock gets a signal."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from podstatus.cli.register_commands import app
+
+AGENT = """
+import signal, sys, time
+from pathlib import Path
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints
+from podstatus.agent.daemon.root_dir import RootDir
+
+with RootDir(Path(sys.argv[1])) as root:
+    root.write_endpoints(AgentEndpoints(apiserver="", agent="", node="n1", pid=1))
+    if "deaf" in sys.argv:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("ready", flush=True)
+    time.sleep(300)
+"""
+
+
+@contextmanager
+def fake_agent(root_dir: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that holds the lock of a root-dir."""
+    command = [sys.executable, "-c", AGENT, str(root_dir), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def stop(root_dir: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["stop", "--root-dir", str(root_dir), *words])
+
+
+def test_the_agent_is_stopped(tmp_path: Path) -> None:
+    with fake_agent(tmp_path) as process:
+        result = stop(tmp_path)
+        assert process.wait(60) == -15
+    assert result.exit_code == 0, result.stderr
+    assert result.output == (
+        f"stopped the agent of node n1 (pid {process.pid}); no containers are running\n"
+    )
+
+
+def test_one_that_does_not_end_is_reported(tmp_path: Path) -> None:
+    with fake_agent(tmp_path, "deaf") as process:
+        result = stop(tmp_path, "--timeout", "100ms")
+        assert process.poll() is None
+    assert result.exit_code == 1
+    assert f"the agent (pid {process.pid}) has not ended within 0.1 s" in result.stderr
+
+
+def test_a_process_that_a_planted_lock_names_gets_no_signal(tmp_path: Path) -> None:
+    with (
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]) as other,
+        fake_agent(tmp_path) as process,
+    ):
+        lock = {"pid": other.pid, "since": "2026-11-18T10:00:00Z"}
+        (tmp_path / "lock").write_text(json.dumps(lock))
+        result = stop(tmp_path)
+        assert (other.poll(), process.poll()) == (None, None)
+        other.kill()
+    assert result.exit_code == 1
+    assert f"cannot verify which process holds {tmp_path}/lock (it names pid " in result.stderr
+
+
+def test_a_lock_without_a_process_gets_no_signal(tmp_path: Path) -> None:
+    for text in ("", '{"pid": 0, "since": ""}', '{"pid": -1, "since": ""}'):
+        with fake_agent(tmp_path) as process:
+            (tmp_path / "lock").write_text(text)
+            result = stop(tmp_path)
+            assert process.poll() is None
+        assert result.exit_code == 1
+        assert "cannot verify which process holds " in result.stderr
+
+
+def test_without_an_agent_there_is_nothing_to_stop(tmp_path: Path) -> None:
+    result = stop(tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"podstatus: no agent runs in {tmp_path}; start one with: ")

@@ -78,6 +78,7 @@ def root_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "drain --help",
         "status --help",
         "stop --help",
+        "down --help",
         "apiserver --help",
         "alerts --help",
         "alerts check --help",

@@ -17,7 +17,7 @@ def drain_node(root_dir: Path | None, seconds: float) -> None:
     """Drain the node and wait at most `seconds`, 0 for no limit. Raises RequestError."""
     agent = find_agent(root_dir, os.environ)
     agent.begin_drain()
-    _wait(agent, seconds)
+    wait_drained(agent, seconds)
     write(
         "the node is drained: it is not Ready and rejects pods until you run podstatus drain "
         "--cancel or restart the agent\n"
@@ -36,7 +36,8 @@ def cancel_drain(root_dir: Path | None) -> None:
     write(f"the node accepts pods again; {', '.join(parts) or 'all pods had terminated'}\n")
 
 
-def _wait(agent: AgentClient, seconds: float) -> None:
+def wait_drained(agent: AgentClient, seconds: float) -> None:
+    """Print the progress until the node is drained. Raises RequestError."""
     deadline = time.monotonic() + seconds if seconds else None
     last_line = ""
     while (progress := agent.drain_progress()).state != DRAINED:

@@ -6,7 +6,8 @@ A class such as `my_runtime:MyRuntime` is imported and called with the directory
 import hashlib
 import importlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -46,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _AUTO = "auto"
 _LIMITED_RESOURCES = ("cpu", "memory")
+_CGROUP_PREFIX = "podstatus-"
 _MAX_NODE_NAME = 150
 """Maximum length of the node name within a cgroup name, whose limit is 200."""
 
@@ -154,8 +156,22 @@ def cgroups_name(node_name: str, root_dir: Path) -> str:
     may have the same node name (by default the hostname), and each removes unknown cgroups
     below its own.
     """
-    digest = hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]
-    return f"podstatus-{node_name[:_MAX_NODE_NAME]}-{digest}"
+    return f"{_CGROUP_PREFIX}{node_name[:_MAX_NODE_NAME]}{_cgroup_suffix(root_dir)}"
+
+
+def _cgroup_suffix(root_dir: Path) -> str:
+    return f"-{hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]}"
+
+
+def leftover_cgroups(root_dir: Path, files: Iterable[str]) -> Cgroups:
+    """Return the cgroups of an agent that has ended, by the cgroup files of its containers."""
+    suffix = _cgroup_suffix(root_dir)
+    parts = {part for file in files for part in Path(file).parts}
+    for name in sorted(parts):
+        if name.startswith(_CGROUP_PREFIX) and name.endswith(suffix):
+            with suppress(CgroupsUnavailableError):
+                return find_cgroups(name)
+    return unavailable_cgroups("no container has a cgroup")
 
 
 def _find_cgroups(settings: AgentSettings) -> Cgroups:

@@ -1,0 +1,231 @@
+"""End everything of a node for `podstatus down`: pods, containers, agent, embedded API server.
+
+A running agent is asked to end its pods. Then, and if it was stopped or killed before, what is left
+is ended without it, under the lock of the root directory.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import typer
+
+from podstatus.agent.compose.runtime import leftover_cgroups
+from podstatus.agent.daemon.apiserver_process import (
+    ApiServerStartError,
+    EmbeddedApiServer,
+    NodeTrust,
+)
+from podstatus.agent.daemon.cluster_identity import SERVER_FILE, ServerIdentity
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.daemon.remove_root_dir import remove_root_dir
+from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDir, StateDirError, lock_holder
+from podstatus.apiserver.storage.sqlite_file import DATABASE
+from podstatus.base.msgspec_json import decode_json
+from podstatus.base.system_clock import SystemClock
+from podstatus.cli.actions.delete_pods import MIRROR_ANNOTATION
+from podstatus.cli.actions.stop_agent import terminate_agent
+from podstatus.cli.client.https_client import AgentClient
+from podstatus.cli.client.open_server import open_server
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
+from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
+from podstatus.cli.drain_node import wait_drained
+from podstatus.cli.terminal import write
+from podstatus.client.token_client import TokenClient
+from podstatus.kube.unstructured import nested_str, nested_value
+from podstatus.runtime.port import RuntimeDownError
+from podstatus.runtime.process.leftovers import cgroup_files, end_pods, running_pods
+
+_DEFAULT_GRACE_SECONDS = 30
+"""Of a pod, which the records of its containers do not have."""
+_EXTRA_SECONDS = 10.0
+"""For a terminated pod to be gone from the API server."""
+_CONNECT_SECONDS = 3.0
+_POLL_SECONDS = 0.2
+_MAX_NAMES = 5
+
+
+class DownOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to take a node down."""
+
+    grace_seconds: int | None
+    """None: the grace period of each pod."""
+    remove_files: bool
+    assume_yes: bool
+
+
+def take_down(root_dir: Path | None, options: DownOptions) -> None:
+    """End pods, containers, agent and API server; print the progress. Raises RequestError."""
+    folder = find_root_dir(root_dir, os.environ)
+    try:
+        is_running = lock_holder(folder) is not None
+        endpoints = read_endpoints(folder) if is_running else None
+    except (StateDirError, RootDirError) as error:
+        raise RequestError(str(error)) from error
+    if not (folder / LOCK_FILE).exists():
+        raise no_agent_error(folder)
+    _refuse_foreign_pods(folder, endpoints)
+    _confirm(folder, options, is_running=is_running)
+    if endpoints is not None:
+        _end_pods_by_agent(folder, endpoints, options)
+    if is_running and (stopped := terminate_agent(folder, 0)) is not None:
+        write(f"stopped the agent (pid {stopped.pid})\n")
+    try:
+        lock = StateDir(folder, used_by="agent or observer")
+    except StateDirError as error:
+        raise RequestError(str(error)) from error
+    try:
+        _end_leftovers(folder, options)
+        if options.remove_files:
+            remaining = remove_root_dir(folder)
+    except (OSError, RuntimeDownError) as error:
+        raise RequestError(f"{error}; run podstatus down again") from error
+    finally:
+        lock.close()
+    if not options.remove_files:
+        write(f"nothing of the node runs any more; its files are in {folder}\n")
+    elif remaining:
+        write(f"nothing of the node runs any more; not removed: {', '.join(remaining)}\n")
+    else:
+        write(f"nothing of the node runs any more; {folder} is removed\n")
+
+
+def _refuse_foreign_pods(folder: Path, endpoints: AgentEndpoints | None) -> None:
+    """Raise RequestError if the pods belong to a cluster that this node only joined."""
+    if endpoints is not None and endpoints.observes:
+        raise RequestError("an observer has no pods to end; stop it with: podstatus stop")
+    if endpoints is not None and not endpoints.embeds_api_server:
+        raise RequestError(
+            f"node {endpoints.node} belongs to the cluster at {endpoints.apiserver}, which owns "
+            "its pods; empty the node with podstatus drain, then end the agent with podstatus stop"
+        )
+    if endpoints is None and not _was_embedded(folder):
+        raise RequestError(
+            f"the node in {folder} belongs to another cluster, which owns its pods; start its "
+            "agent again, empty the node with podstatus drain, then use podstatus stop"
+        )
+
+
+def _was_embedded(folder: Path) -> bool:
+    try:
+        return decode_json((folder / SERVER_FILE).read_bytes(), ServerIdentity).embedded
+    except (OSError, msgspec.DecodeError):
+        return (folder / "apiserver" / DATABASE).exists()
+
+
+def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
+    if options.assume_yes:
+        return
+    files = f"removes {folder}" if options.remove_files else f"leaves its files in {folder}"
+    agent = "stops the agent and its API server" if is_running else "finds no agent to stop"
+    write(f"This deletes all pods of the node, ends their containers, {agent}, and {files}.\n")
+    if not typer.confirm("Continue?"):
+        raise RequestError("nothing was changed")
+
+
+def _end_pods_by_agent(folder: Path, endpoints: AgentEndpoints, options: DownOptions) -> None:
+    """Let the agent end its pods: those of the API server first, then static ones.
+
+    What it cannot end is left to the caller, which ends it without the agent.
+    """
+    try:
+        with open_server(folder, None, os.environ) as server:
+            _delete_and_wait(server, options.grace_seconds)
+        agent = AgentClient(endpoints)
+        agent.begin_drain()
+        wait_drained(agent, 0)
+    except RequestError as error:
+        write(f"podstatus: {error}; ending the containers without the agent\n", err=True)
+
+
+def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:
+    deleted = [
+        server.delete_pod(*_full_name(pod), grace_seconds)
+        for pod in _pods(server)
+        if nested_value(pod, "metadata", "annotations", MIRROR_ANNOTATION) is None
+    ]
+    if not deleted:
+        return
+    longest = max(
+        nested_value(pod, "metadata", "deletionGracePeriodSeconds") or 0 for pod in deleted
+    )
+    write(f"terminating {_describe(deleted)}; at most {longest} s\n")
+    deadline = time.monotonic() + longest + _EXTRA_SECONDS
+    uids = {nested_str(pod, "metadata", "uid") for pod in deleted}
+    left = len(deleted)
+    while remaining := [it for it in _pods(server) if nested_str(it, "metadata", "uid") in uids]:
+        if len(remaining) < left:
+            left = len(remaining)
+            write(f"waiting for {_describe(remaining)}\n")
+        if time.monotonic() > deadline:
+            raise RequestError(f"not terminated within {longest} s: {_describe(remaining)}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _pods(server: ServerObjects) -> list[Document]:
+    return server.list(find_resource_kind("pods"), None).items
+
+
+def _full_name(pod: Document) -> tuple[str, str]:
+    return nested_str(pod, "metadata", "namespace"), nested_str(pod, "metadata", "name")
+
+
+def _describe(pods: Sequence[Document]) -> str:
+    return describe_names(["/".join(_full_name(pod)) for pod in pods])
+
+
+def describe_names(names: Sequence[str]) -> str:
+    """Return the number of pods, and at most five of their names."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    count = "1 pod" if len(names) == 1 else f"{len(names)} pods"
+    return f"{count}: {', '.join(names[:_MAX_NAMES])}{more}"
+
+
+def _end_leftovers(folder: Path, options: DownOptions) -> None:
+    """End what no agent has ended; the caller holds the lock. Raises RuntimeDownError."""
+    runtime = folder / "runtime"
+    if names := running_pods(runtime):
+        write(f"ending the containers of {describe_names(names)}\n")
+    if runtime.is_dir():
+        grace = options.grace_seconds
+        cgroups = leftover_cgroups(folder, cgroup_files(runtime))
+        seconds = _DEFAULT_GRACE_SECONDS if grace is None else grace
+        asyncio.run(end_pods(runtime, cgroups, SystemClock(), grace_seconds=seconds))
+    if not options.remove_files and (folder / "apiserver" / DATABASE).exists():
+        asyncio.run(_delete_objects(folder))
+
+
+async def _delete_objects(folder: Path) -> None:
+    """Delete pods that the API server still has: without an agent, nothing else does.
+
+    Otherwise the next agent would start them again.
+    """
+    trust = NodeTrust(authority=folder / "pki" / "agent.crt", address="127.0.0.1")
+    log, clock = folder / "apiserver.log", SystemClock()
+    async with EmbeddedApiServer(
+        folder / "apiserver", log, port=0, clock=clock, node_trust=trust
+    ) as child:
+        try:
+            access = await child.start()
+        except ApiServerStartError as error:
+            raise RequestError(f"cannot delete the pods: {error}") from error
+        with TokenClient(
+            access.url,
+            token=access.token,
+            authority=folder / "apiserver" / CA_CERTIFICATE,
+            connect_seconds=_CONNECT_SECONDS,
+        ) as client:
+            await asyncio.to_thread(_force_delete, ServerObjects(client, namespace="default"))
+
+
+def _force_delete(server: ServerObjects) -> None:
+    for pod in _pods(server):
+        try:
+            server.delete_pod(*_full_name(pod), 0)
+        except NotFoundError:
+            continue

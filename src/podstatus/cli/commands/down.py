@@ -1,0 +1,54 @@
+"""`podstatus down`: end everything of a node."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.options import RootDirOption
+
+GracePeriodOption = Annotated[
+    int,
+    typer.Option(
+        metavar="SECONDS",
+        min=-1,
+        help="Time for each pod to terminate gracefully. Default: that of the pod, or 30 if no "
+        "agent runs.",
+        show_default=False,
+    ),
+]
+RemoveFilesOption = Annotated[
+    bool,
+    typer.Option(
+        "--remove-files",
+        help="Also remove what the agent has written to the root directory: objects, history, "
+        "logs, certificates.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+def down(
+    *,
+    root_dir: RootDirOption = None,
+    grace_period: GracePeriodOption = -1,
+    remove_files: RemoveFilesOption = False,
+    yes: YesOption = False,
+) -> None:
+    """Delete all pods, end their containers and stop the agent.
+
+    Nothing of the node runs afterwards. Also ends what a stopped or killed agent has left, if
+    --root-dir names its directory. A node that joined another cluster is refused.
+    """
+    if not yes and not sys.stdin.isatty():
+        usage_error("cannot ask for confirmation without a terminal; pass --yes")
+    from podstatus.cli.actions.take_down import DownOptions, take_down
+
+    options = DownOptions(
+        grace_seconds=None if grace_period < 0 else grace_period,
+        remove_files=remove_files,
+        assume_yes=yes,
+    )
+    with report_errors():
+        take_down(root_dir, options)

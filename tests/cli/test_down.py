@@ -1,0 +1,92 @@
+"""`podstatus down` without a node: what is refused, and which files are removed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from podstatus.agent.daemon.remove_root_dir import remove_root_dir
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.cli.register_commands import app
+from tests.cli.fake_node import fake_node
+
+
+def down(root_dir: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["down", "--root-dir", str(root_dir), *words])
+
+
+def test_a_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        result = down(tmp_path, "--yes")
+    assert (result.exit_code, node.asked) == (1, [])
+    assert "which owns its pods; empty the node with podstatus drain, then" in result.stderr
+
+
+def test_a_stopped_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        root.write("server.json", json.dumps({"address": "https://far"}).encode())
+    result = down(tmp_path, "--yes", "--remove-files")
+    assert result.exit_code == 1
+    assert "belongs to another cluster, which owns its pods; start its agent again" in result.stderr
+    assert (tmp_path / "server.json").exists()
+
+
+def test_an_observer_is_refused(tmp_path: Path) -> None:
+    with fake_node(tmp_path, observes=True):
+        result = down(tmp_path, "--yes")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "podstatus: an observer has no pods to end; stop it with: podstatus stop\n"
+    )
+
+
+def test_a_directory_without_an_agent_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    result = down(tmp_path, "--yes", "--remove-files")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"podstatus: no agent runs in {tmp_path}; ")
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_without_a_terminal_it_must_be_confirmed_by_an_option(tmp_path: Path) -> None:
+    result = down(tmp_path)
+    assert result.exit_code == 2
+    assert "cannot ask for confirmation without a terminal; pass --yes" in result.stderr
+
+
+def test_what_a_stopped_agent_left_of_the_current_directory_must_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be planted: its records name processes."""
+    with RootDir(tmp_path / ".podstatus") as root:
+        root.write("server.json", b'{"embedded": true}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    result = CliRunner().invoke(app, ["down", "--yes", "--remove-files"])
+    assert result.exit_code == 1
+    assert f"no agent runs in {tmp_path}/podstatus; " in result.stderr
+    assert (tmp_path / ".podstatus/server.json").exists()
+
+
+def test_a_stopped_node_without_pods_is_removed(tmp_path: Path) -> None:
+    root_dir = tmp_path / "root"
+    with RootDir(root_dir) as root:
+        root.write("server.json", b'{"embedded": true}')
+    result = down(root_dir, "--yes", "--remove-files")
+    assert result.output == f"nothing of the node runs any more; {root_dir} is removed\n"
+    assert not root_dir.exists()
+
+
+def test_other_files_and_the_targets_of_links_stay(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/file").touch()
+    with RootDir(tmp_path / "root") as root:
+        (root.path / "notes.txt").touch()
+        (root.path / "logs").rmdir()
+        (root.path / "logs").symlink_to(tmp_path / "kept")
+        (root.path / "history.db-wal").symlink_to(tmp_path / "kept/file")
+        assert remove_root_dir(root.path) == ["notes.txt"]
+    assert [path.name for path in root.path.iterdir()] == ["notes.txt"]
+    assert (tmp_path / "kept/file").exists()

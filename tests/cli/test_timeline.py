@@ -134,7 +134,11 @@ def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("none",), 1, "not known here"),
+        (
+            ("none",),
+            1,
+            "no pod 'none' in namespace default, and no history of one; see: podstatus get pods -A",
+        ),
         (("crash", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
         (("crash", "--since=-1s"), 2, "--since must be greater than 0"),
     ],

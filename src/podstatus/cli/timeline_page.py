@@ -11,6 +11,7 @@ from rich.text import Text
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
@@ -46,7 +47,13 @@ def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float
     agent = find_agent(root_dir, os.environ)
     client = QueryClient(agent)
     warn_if_stale(agent)
-    response = client.timeline(namespace, pod)
+    try:
+        response = client.timeline(namespace, pod)
+    except NotFoundError as error:
+        raise RequestError(
+            f"no pod {pod!r} in namespace {namespace}, and no history of one; see: podstatus get "
+            "pods -A; the history of deleted pods expires after --history-days"
+        ) from error
     now = current_time().unix_nanos()
     return PodHistory(
         client=client,

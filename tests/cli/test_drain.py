@@ -11,7 +11,7 @@ from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
 
 DRAINED = (
-    "the node is drained: it is not Ready and rejects pods until you run podstatus drain --cancel "
+    "node n1 is drained: it is not Ready and rejects pods until you run podstatus drain --cancel "
     "or restart the agent\n"
 )
 
@@ -28,6 +28,7 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
         node.progress = [between, between, first, first, between, first, last, {"state": "drained"}]
         result = drain(tmp_path)
     assert result.output == (
+        "draining node n1\n"
         "terminating 3 pods with priority 0, timeout 20 s\n"
         "terminating 1 pod with priority 7, timeout 10 s\n" + DRAINED
     )
@@ -63,7 +64,7 @@ def test_it_is_cancelled(tmp_path: Path) -> None:
             node.progress = [{"state": "draining"}, {"state": "off", **after}]
             result = drain(tmp_path, "--cancel")
         assert (result.exit_code, node.asked) == (0, ["/drain", "DELETE /drain"])
-        assert result.output == f"the node accepts pods again; {message}\n"
+        assert result.output == f"node n1 accepts pods again; {message}\n"
 
 
 def test_what_was_never_begun_is_not_cancelled(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_what_was_never_begun_is_not_cancelled(tmp_path: Path) -> None:
         node.progress = [{"state": "off", "left": ["ns/came-later"]}]
         result = drain(tmp_path, "--cancel")
     assert (result.exit_code, node.asked) == (0, ["/drain"])
-    assert result.output == "the node accepts pods; no drain was in progress\n"
+    assert result.output == "node n1 accepts pods; no drain was in progress\n"
 
 
 def test_without_an_agent_there_is_nothing_to_drain(tmp_path: Path) -> None:

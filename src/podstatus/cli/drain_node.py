@@ -17,10 +17,11 @@ def drain_node(root_dir: Path | None, seconds: float) -> None:
     """Drain the node and wait at most `seconds`, 0 for no limit. Raises RequestError."""
     agent = find_agent(root_dir, os.environ)
     agent.begin_drain()
+    write(f"draining node {agent.node}\n")
     wait_drained(agent, seconds)
     write(
-        "the node is drained: it is not Ready and rejects pods until you run podstatus drain "
-        "--cancel or restart the agent\n"
+        f"node {agent.node} is drained: it is not Ready and rejects pods until you run podstatus "
+        "drain --cancel or restart the agent\n"
     )
 
 
@@ -28,12 +29,13 @@ def cancel_drain(root_dir: Path | None) -> None:
     """Let the node accept pods again. Raises RequestError."""
     agent = find_agent(root_dir, os.environ)
     if agent.drain_progress().state == OFF:
-        write("the node accepts pods; no drain was in progress\n")
+        write(f"node {agent.node} accepts pods; no drain was in progress\n")
         return
     progress = agent.cancel_drain()
     parts = [f"{count_pods(len(progress.left))} still running"] if progress.left else []
     parts += [f"{count_pods(progress.ending)} still terminating"] if progress.ending else []
-    write(f"the node accepts pods again; {', '.join(parts) or 'all pods had terminated'}\n")
+    remaining = ", ".join(parts) or "all pods had terminated"
+    write(f"node {agent.node} accepts pods again; {remaining}\n")
 
 
 def wait_drained(agent: AgentClient, seconds: float) -> None:

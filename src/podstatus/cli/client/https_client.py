@@ -42,6 +42,11 @@ class AgentClient:
         return self._endpoints.observes
 
     @property
+    def node(self) -> str:
+        """Name of the node; empty for an observer."""
+        return self._endpoints.node
+
+    @property
     def url(self) -> str:
         """URL of the agent's HTTPS server."""
         return self._endpoints.agent
@@ -66,7 +71,7 @@ class AgentClient:
         except DecodeError as error:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
         raise RequestError(
-            f"no pod {name!r} in namespace {namespace} on node {self._endpoints.node}; "
+            f"no pod {name!r} in namespace {namespace} on node {self.node}; "
             "see: podstatus get pods -A -o wide; for pods of other nodes use kubectl"
         )
 

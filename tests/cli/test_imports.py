@@ -101,7 +101,20 @@ def test_completion_imports_nothing_expensive(typed: str, tmp_path: Path) -> Non
     assert expensive_imports(**environment) == "[]"
 
 
-@pytest.mark.parametrize("words", ["get pods", "get nodes", "get events -A -o wide"])
+@pytest.mark.parametrize(
+    "words",
+    ["get pods", "get nodes", "get events -A -o wide", "get pods -l app=web", "describe nodes"],
+)
 def test_a_query_imports_rich_but_no_http_library(words: str, root_dir: Path) -> None:
     found = expensive_imports(*words.split(), "--root-dir", str(root_dir))
     assert found == "['rich']"
+
+
+@pytest.mark.parametrize("words", ["delete pod none", "delete pods --all"])
+def test_a_deletion_imports_no_http_library(words: str, root_dir: Path) -> None:
+    assert expensive_imports(*words.split(), "--root-dir", str(root_dir)) == "[]"
+
+
+@pytest.mark.parametrize("words", ["status", "stop"])
+def test_what_asks_an_agent_imports_no_event_loop(words: str, tmp_path: Path) -> None:
+    assert expensive_imports(words, "--root-dir", str(tmp_path)) in ("[]", "['rich']")

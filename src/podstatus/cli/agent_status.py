@@ -16,7 +16,7 @@ from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.render.status_page import AgentState, status_page
 from podstatus.cli.terminal import write
-from podstatus.runtime.process.leftovers import running_pods
+from podstatus.runtime.process.state.running_pods import running_pods
 from podstatus.web.v1.wire import StatusResponse
 
 _MAX_RESTARTS = 3

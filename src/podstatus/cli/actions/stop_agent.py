@@ -17,7 +17,7 @@ from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.terminal import write
-from podstatus.runtime.process.leftovers import running_pods
+from podstatus.runtime.process.state.running_pods import running_pods
 
 _PATIENCE_SECONDS = 5.0
 """A stop without a drain takes less; after it, say what is waited for."""

@@ -39,7 +39,8 @@ from podstatus.cli.terminal import write
 from podstatus.client.token_client import TokenClient
 from podstatus.kube.unstructured import nested_str, nested_value
 from podstatus.runtime.port import RuntimeDownError
-from podstatus.runtime.process.leftovers import cgroup_files, end_pods, running_pods
+from podstatus.runtime.process.leftovers import cgroup_files, end_pods
+from podstatus.runtime.process.state.running_pods import running_pods
 
 _DEFAULT_GRACE_SECONDS = 30
 """Of a pod, which the records of its containers do not have."""

@@ -1,7 +1,4 @@
-"""The pods that stopped agents left running: list them, end them.
-
-For the time when no agent runs in a root directory; the caller holds its lock, except to list.
-"""
+"""End the pods that stopped agents left running. The caller holds the lock of their root-dir."""
 
 import asyncio
 from collections.abc import Iterable
@@ -16,26 +13,13 @@ from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.container_stopper import Stopper
 from podstatus.runtime.process.records.layout import pods_folder
-from podstatus.runtime.process.records.models import LaunchRecord, PodRecord, ShimRecord
+from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.records.store import RecordStore
-from podstatus.runtime.process.shim.records import LAUNCH, POD, SHIM
+from podstatus.runtime.process.shim.records import LAUNCH
 from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.state.pod_state import PodState
 from podstatus.runtime.process.state.pod_table import PodTable
-from podstatus.runtime.process.state.process_identity import is_alive
 from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
-
-
-def running_pods(folder: Path) -> list[str]:
-    """Return the pods whose shim runs, as namespace/name. Only reads."""
-    names = []
-    for path in sorted(pods_folder(folder).glob(f"*/{POD}")):
-        with suppress(OSError, msgspec.DecodeError):
-            record = decode_json(path.read_bytes(), PodRecord)
-            shim = decode_json(path.with_name(SHIM).read_bytes(), ShimRecord)
-            if is_alive(shim.process):
-                names.append(f"{record.namespace}/{record.name}")
-    return names
 
 
 def cgroup_files(folder: Path) -> Iterable[str]:

@@ -5,7 +5,7 @@ unreachable the agent is queried, which has the newest state of its own pods.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,18 +27,15 @@ from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
-from podstatus.cli.render.describe_node import describe_node
-from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import write
 from podstatus.client.rest.resources import NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
-from podstatus.kube.objects.node import Node
-from podstatus.kube.objects.pod import Pod
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.unstructured import nested_str
 
-T = TypeVar("T", Pod, Node)
+T = TypeVar("T", bound=Wire)
 Document = dict[str, Any]
 ObjectSource = ServerObjects | AgentObjects
 
@@ -96,6 +93,9 @@ def describe_objects(kind_name: str, name: str | None, options: SourceOptions) -
 
 
 def _describe_pod(objects: ObjectSource, document: Document) -> str:
+    from podstatus.cli.render.describe_pod import describe_pod
+    from podstatus.kube.objects.pod import Pod
+
     pod = _decode(document, Pod)
     events = objects.events_about("Pod", pod.name, pod.namespace).items
     # Without the events of an earlier pod of the same name.
@@ -104,16 +104,16 @@ def _describe_pod(objects: ObjectSource, document: Document) -> str:
 
 
 def _describe_node(objects: ObjectSource, document: Document) -> str:
+    from podstatus.cli.render.describe_node import describe_node
+    from podstatus.kube.objects.node import Node
+    from podstatus.kube.objects.pod import Pod
+
     node = _decode(document, Node)
     name = node.metadata.name
     on_node = Selectors(fields=f"spec.nodeName={name}")
     pods = objects.list(find_resource_kind("pods"), None, on_node).items
     events = objects.events_about("Node", name, None).items
-    return describe_node(node, _decode_all(pods), events, current_time())
-
-
-def _decode_all(documents: Sequence[Document]) -> list[Pod]:
-    return [_decode(document, Pod) for document in documents]
+    return describe_node(node, [_decode(pod, Pod) for pod in pods], events, current_time())
 
 
 def _decode(document: Document, kind: type[T]) -> T:

@@ -120,6 +120,8 @@ class SourceOptions(ClusterOptions, frozen=True, kw_only=True):
 
 def check_label_selector(text: str) -> None:
     """Exit with code 2 if the text is not a label selector."""
+    if not text:
+        return
     from podstatus.kube.label_selector import LabelSelectorError, parse_label_selector
 
     try:

@@ -10,6 +10,7 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
+from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
@@ -52,6 +53,7 @@ from podstatus.status.counters import Counters, Counts
 from podstatus.status.interface import Manager, PodStatusProvider
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
+from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 
 __all__ = [
@@ -74,12 +76,14 @@ __all__ = [
     "DecodeError",
     "DeniedError",
     "FeatureGates",
+    "FileOutbox",
     "FileState",
     "GoneError",
     "LinuxContainerUser",
     "Manager",
     "MemoryState",
     "NetworkMode",
+    "OutboxEntry",
     "ParallelSyncOptions",
     "Pod",
     "PodCondition",

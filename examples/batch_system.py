@@ -1,7 +1,8 @@
 """A small batch system in place of a real one such as Slurm: jobs wait in a queue for N slots.
 
-    python examples/batch_system.py FOLDER            list the jobs
-    python examples/batch_system.py FOLDER COMMAND…   submit one first
+    python examples/batch_system.py FOLDER submit [--comment TEXT] COMMAND…
+    python examples/batch_system.py FOLDER status [--json]
+    python examples/batch_system.py FOLDER cancel JOB
 
 Jobs are processes. There is no daemon: each job has a runner process that waits for a slot, starts
 the command, records its exit and ends. All state is in files of the folder, replaced by rename. A
@@ -10,6 +11,7 @@ So jobs outlive the process that submitted them. If a runner is killed, its job 
 is unknown.
 """
 
+import argparse
 import contextlib
 import errno
 import fcntl
@@ -22,13 +24,15 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 POLL_SECONDS = 0.02
 """How often a runner checks its command, the queue, and for signals."""
+KILL_WAIT_SECONDS = 30
+"""A cancelled job that still runs after this time is killed; the name is Slurm's."""
 SIGNALS = (signal.SIGTERM, signal.SIGKILL)
 
 
@@ -57,8 +61,10 @@ class Job:
     started: int = 0
     ended: int = 0
     exit_code: int = 0
-    """128 + n if signal n killed it."""
+    """128 if it could not be started, 128 + n if signal n killed it."""
     error: str = ""
+    cancelled: bool = False
+    """Whether `cancel` was called before it ended."""
 
     @property
     def is_finished(self) -> bool:
@@ -123,6 +129,13 @@ class BatchSystem:
         with contextlib.suppress(FileNotFoundError):
             (self._jobs / str(number) / sent.name).touch()
 
+    def cancel(self, number: int) -> None:
+        """Send SIGTERM to a job, SIGKILL some time later. Raises LookupError."""
+        if self.find(number) is None:
+            raise LookupError(f"there is no job {number}")
+        (self._jobs / str(number) / "cancelled").touch()
+        self.send(number, signal.SIGTERM)
+
     def remove(self, number: int) -> None:
         """Remove the records of a finished job."""
         job = self.find(number)
@@ -179,7 +192,7 @@ class Runner:
                 if self._wait_for_slot(slot):
                     self._end(**self._run_command())
                 else:
-                    self._end(state="cancelled", error="cancelled in the queue")
+                    self._end(state="cancelled", exit_code=143, error="cancelled in the queue")
 
     def _wait_for_slot(self, slot: contextlib.ExitStack) -> bool:
         """Wait for a slot; return False if a signal comes first."""
@@ -201,7 +214,7 @@ class Runner:
     def _run_command(self) -> dict[str, Any]:
         spec = _read(self._folder / "job.json") or {}
         if not spec.get("command"):
-            return {"state": "failed", "error": "no command"}
+            return {"state": "failed", "exit_code": 128, "error": "no command"}
         try:
             with (self._folder / "output").open("ab") as output:
                 process = subprocess.Popen(  # noqa: S603
@@ -214,7 +227,7 @@ class Runner:
                     start_new_session=True,
                 )
         except (OSError, ValueError) as error:
-            return {"state": "failed", "error": str(error)}
+            return {"state": "failed", "exit_code": 128, "error": str(error)}
         _write(self._folder / "started.json", {"started": time.time_ns()})
         self._publish()
         _close_output()
@@ -222,6 +235,8 @@ class Runner:
         while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             for sent in self._signals():
                 os.killpg(process.pid, sent)
+            if self._is_overdue():
+                os.killpg(process.pid, signal.SIGKILL)
             time.sleep(POLL_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -235,8 +250,15 @@ class Runner:
             (self._folder / sent.name).unlink()
         return pending
 
+    def _is_overdue(self) -> bool:
+        """Return whether it was cancelled so long ago that it must be killed."""
+        cancelled = self._folder / "cancelled"
+        return cancelled.exists() and time.time() - cancelled.stat().st_mtime > KILL_WAIT_SECONDS
+
     def _end(self, **result: Any) -> None:
-        _write(self._folder / "ended.json", {**result, "ended": time.time_ns()})
+        cancelled = (self._folder / "cancelled").exists()
+        result |= {"cancelled": cancelled, "ended": time.time_ns()}
+        _write(self._folder / "ended.json", result)
         self._publish()
 
     def _publish(self) -> None:
@@ -287,26 +309,50 @@ def _close_output() -> None:
     os.close(null)
 
 
-def main(folder: str = "", *arguments: str) -> None:
+def run_job(folder: str, number: str, slots: str) -> None:
+    """Run a job in a process of its own, which outlives the caller."""
+    if os.fork() == 0:
+        os.setsid()
+        Runner(BatchSystem(Path(folder), slots=int(slots)), int(number)).run()
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed command line."""
+    parser = argparse.ArgumentParser(description="A small batch system.")
+    parser.add_argument("folder", type=Path)
+    commands = parser.add_subparsers(dest="command", required=True)
+    submit = commands.add_parser("submit", help="queue a job, and print its number")
+    submit.add_argument("--comment", default=f"by hand, {time.time_ns()}")
+    submit.add_argument("words", metavar="COMMAND", nargs=argparse.REMAINDER)
+    status = commands.add_parser("status", help="list all jobs")
+    status.add_argument("--json", action="store_true")
+    cancel = commands.add_parser("cancel", help="end a job, or remove it from the queue")
+    cancel.add_argument("job", type=int)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> None:
     """Run the command line; `--run` is the runner of a job."""
-    if not folder:
-        print(__doc__)
+    if arguments[:1] == ["--run"]:
+        run_job(*arguments[1:])
         return
-    if folder == "--run":
-        if os.fork() == 0:
-            os.setsid()
-            Runner(
-                BatchSystem(Path(arguments[0]), slots=int(arguments[2])), int(arguments[1])
-            ).run()
-        return
-    batch = BatchSystem(Path(folder))
-    if arguments:
-        batch.submit(f"by hand, {time.time_ns()}", arguments, os.environ)
-    for job in batch.jobs():
-        print(
-            f"{job.number:>4}  {job.state.value:<9}  {job.exit_code:>3}  {job.error or job.comment}"
-        )
+    options = parse(arguments)
+    batch = BatchSystem(options.folder)
+    if options.command == "submit":
+        print(batch.submit(options.comment, options.words, os.environ).number)
+    elif options.command == "cancel":
+        batch.cancel(options.job)
+    elif options.json:
+        print(json.dumps([{**asdict(job), "state": job.state.value} for job in batch.jobs()]))
+    else:
+        print(" JOB  STATE      EXIT  COMMENT")
+        for job in batch.jobs():
+            state = "cancelled" if job.cancelled else job.state.value
+            print(f"{job.number:>4}  {state:<9}  {job.exit_code:>4}  {job.error or job.comment}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except LookupError as error:
+        sys.exit(f"batch_system: {error}")

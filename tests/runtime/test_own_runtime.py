@@ -262,8 +262,21 @@ def test_a_uid_is_no_path(runtime: BatchRuntime, tmp_path: Path) -> None:
 def test_jobs_are_listed_on_the_command_line(
     batch: BatchSystem, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(str(batch.folder), "sh", "-c", "exit 3")
+    main([str(batch.folder), "submit", "sh", "-c", "exit 3"])
     until(lambda: batch.jobs()[0].state is JobState.ENDED)
-    capsys.readouterr()
-    main(str(batch.folder))
-    assert capsys.readouterr().out.split()[:3] == ["1", "ended", "3"]
+    main([str(batch.folder), "status"])
+    number, header, row = capsys.readouterr().out.splitlines()
+    assert (number, header.split()) == ("1", ["JOB", "STATE", "EXIT", "COMMENT"])
+    assert row.split()[:3] == ["1", "ended", "3"]
+
+
+def test_a_job_is_cancelled_on_the_command_line(
+    batch: BatchSystem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([str(batch.folder), "submit", "sleep", "600"])
+    main([str(batch.folder), "cancel", "1"])
+    until(lambda: batch.jobs()[0].is_finished)
+    main([str(batch.folder), "status"])
+    assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["1", "cancelled", "143"]
+    with pytest.raises(LookupError, match="no job 2"):
+        main([str(batch.folder), "cancel", "2"])

@@ -11,6 +11,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,21 @@ import podstatus as ps
 from podstatus import client as kube
 
 NAME = "own-node"
+MakeManager = Callable[[kube.HttpPodApi, ps.PodManager], ps.StatusManager]
+Report = Callable[[ps.StatusManager, ps.PodManager], None]
 
 
-async def put(client: kube.ApiClient, resource: kube.ApiResource, **content: Any) -> None:
+async def put(
+    client: kube.ApiClient, resource: kube.ApiResource, name: str, **content: Any
+) -> None:
     """Create the Node or its Lease, or patch the existing one."""
-    body = json.dumps({"metadata": {"name": NAME}, **content}).encode()
+    body = json.dumps({"metadata": {"name": name}, **content}).encode()
     namespace = "kube-node-lease" if resource.namespaced else None
     try:
         await client.create(resource, body, namespace=namespace)
     except ps.ConflictError:
         subresource = "" if resource.namespaced else "status"
-        await client.patch(resource, NAME, body, namespace=namespace, subresource=subresource)
+        await client.patch(resource, name, body, namespace=namespace, subresource=subresource)
 
 
 def stamp() -> str:
@@ -36,27 +41,27 @@ def stamp() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
 
 
-async def register(client: kube.ApiClient) -> None:
+async def register(client: kube.ApiClient, name: str) -> None:
     """Register the Node with its capacity, and as Ready."""
     now = stamp()
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     ready |= {"lastHeartbeatTime": now, "lastTransitionTime": now}
     resources = {"cpu": "8", "memory": "16Gi", "pods": "110"}
     status = {"conditions": [ready], "capacity": resources, "allocatable": resources}
-    await put(client, kube.NODES, status=status)
-    print(f"{NAME} is ready at {client.server}; try:\n", flush=True)
+    await put(client, kube.NODES, name, status=status)
+    print(f"{name} is ready at {client.server}; try:\n", flush=True)
     flag = f"--kubeconfig {sys.argv[1]} " if sys.argv[1:] else ""
     print(
-        f"""    kubectl {flag}run web --image=x --overrides='{{"spec":{{"nodeName":"{NAME}"}}}}'"""
+        f"""    kubectl {flag}run web --image=x --overrides='{{"spec":{{"nodeName":"{name}"}}}}'"""
     )
 
 
-async def renew_lease(client: kube.ApiClient) -> None:
+async def renew_lease(client: kube.ApiClient, name: str) -> None:
     """Renew the node's Lease every ten seconds."""
     while True:
-        spec = {"holderIdentity": NAME, "leaseDurationSeconds": 40, "renewTime": stamp()}
+        spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": stamp()}
         try:
-            await put(client, kube.LEASES, spec=spec)
+            await put(client, kube.LEASES, name, spec=spec)
         except ps.ApiError as error:
             print(f"lease not renewed, will retry: {error}", file=sys.stderr)
         await asyncio.sleep(10)
@@ -87,36 +92,52 @@ class Safety:
         return not is_deleted(pod)
 
 
-async def report(manager: ps.StatusManager, pods: ps.PodManager) -> None:
-    """Report the facts of each pod to the manager every second."""
-    while True:
-        for pod in pods.pods():
-            now, old = ps.Time.from_unix_nanos(time.time_ns()), manager.pod_status(pod.uid)
-            status = ps.generate_api_pod_status(pod, facts(pod), now=now, old_status=old)
-            manager.set_pod_status(pod, status)
-            if is_deleted(pod):
-                manager.terminate_pod(pod)
-        await asyncio.sleep(1)
+def report(manager: ps.StatusManager, pods: ps.PodManager) -> None:
+    """Report the facts of each pod to the manager."""
+    for pod in pods.pods():
+        now, old = ps.Time.from_unix_nanos(time.time_ns()), manager.pod_status(pod.uid)
+        status = ps.generate_api_pod_status(pod, facts(pod), now=now, old_status=old)
+        manager.set_pod_status(pod, status)
+        if is_deleted(pod):
+            manager.terminate_pod(pod)
 
 
-async def main(kubeconfig: Path | None) -> None:
-    """Run the node until interrupted."""
+async def run_node(name: str, kubeconfig: Path | None, make: MakeManager, report: Report) -> None:
+    """Register a Node, and call `report` every second, in a thread."""
     pods = ps.PodManager()
     async with kube.ApiClient(kube.load_config(kubeconfig)) as client:
-        await register(client)
-        manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())
-        watch = kube.pod_reflector(client, NAME, pods)
+        await register(client, name)
+        manager = make(kube.HttpPodApi(client), pods)
+        watch = kube.pod_reflector(client, name, pods)
         async with asyncio.TaskGroup() as tasks:
-            for work in (renew_lease(client), watch.run(), manager.run(), report(manager, pods)):
-                tasks.create_task(work)
+            for service in (renew_lease(client, name), watch.run(), manager.run()):
+                tasks.create_task(service)
+            await watch.wait_synced()
+            while True:
+                try:
+                    await asyncio.to_thread(report, manager, pods)
+                except OSError as error:
+                    print(f"runtime does not answer, will retry: {error}", file=sys.stderr)
+                await asyncio.sleep(1)
 
 
-if __name__ == "__main__":
+def run_until_interrupted(node: Coroutine[Any, Any, None]) -> None:
+    """Run a node until Ctrl-C or SIGTERM; report errors in one line."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     try:
-        asyncio.run(main(Path(sys.argv[1]) if sys.argv[1:] else None))
+        asyncio.run(node)
     except KeyboardInterrupt:
         print("stopped")
     except (kube.KubeconfigError, ps.ApiError) as error:
-        sys.exit(f"own_node: {error}")
+        sys.exit(f"{Path(sys.argv[0]).stem}: {error}")
+
+
+def make_manager(api: kube.HttpPodApi, pods: ps.PodManager) -> ps.StatusManager:
+    """Return the manager of this node."""
+    return ps.StatusManager(api, pods, Safety())
+
+
+if __name__ == "__main__":
+    kubeconfig = Path(sys.argv[1]) if sys.argv[1:] else None
+    run_until_interrupted(run_node(NAME, kubeconfig, make_manager, report))

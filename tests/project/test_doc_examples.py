@@ -54,8 +54,8 @@ def test_a_console_block_has_commands_with_their_output() -> None:
 def test_a_block_below_the_name_of_a_file_is_that_file() -> None:
     page = "Save this as `a.yaml`:\n\n```yaml\nkind: Pod\n```\n\nAnd `kind` is\n```yaml\nx\n```\n"
     assert blocks(page) == [
-        Block("yaml", "kind: Pod\n", "a.yaml", ""),
-        Block("yaml", "x\n", "", ""),
+        Block("yaml", "kind: Pod\n", "a.yaml"),
+        Block("yaml", "x\n", ""),
     ]
 
 
@@ -64,6 +64,8 @@ def test_a_page_whose_examples_work_is_followed_to_its_end(tmp_path: Path) -> No
         "Save this as `a.txt`:\n```text\nhello\n```\n"
         "```console\n$ export WORD=hello\n$ grep $WORD a.txt\nhello\n$ touch done\n```\n"
         "```console\n$ tail -f a.txt\nhello\n^C\n```\n"
+        "<!-- terminal 1 -->\n```console\n$ tail -f a.txt\nhello\n```\n"
+        "<!-- terminal 1 -->\n```console\n^C\n$ tail -f a.txt\nhello\n```\n"
     )
     Reader(tmp_path, {}).follow(page + PROGRAM)
     assert (tmp_path / "done").exists()
@@ -75,6 +77,8 @@ def test_a_page_whose_examples_work_is_followed_to_its_end(tmp_path: Path) -> No
         "```console\n$ echo hello\nhallo\n```\n",
         "```console\n$ echo hello\n```\n",
         "```console\n$ false\n```\n",
+        "```console\n$ echo hello; false\nhallo\n```\n",
+        "<!-- terminal 1 -->\n```console\n$ echo hello\nhallo\n```\n",
         PROGRAM.replace("6 * 7", "6 + 7"),
         PROGRAM.replace("print(6 * 7)", "print(6 * 7); raise SystemExit(1)"),
     ],

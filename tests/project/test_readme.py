@@ -12,7 +12,7 @@ import pytest
 
 from podstatus import ContainerFacts, PodFacts, StatusManager, generate_api_pod_status
 from podstatus.status.counters import Counts
-from tests.support.doc_examples import Reader, programs
+from tests.support.doc_examples import Reader
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -27,10 +27,12 @@ PAGES = [
     DOCS / "reference" / "runtime-facts.md",
     DOCS / "explanation" / "how-events-are-sent.md",
 ]
+PROGRAM = re.compile(r"^```python\n.*?^```$(?:\s*^```text\n.*?^```$)?", re.MULTILINE | re.DOTALL)
+"""A program, and its output if the page shows it."""
 PROGRAMS = [
     pytest.param(program, id=f"{page.stem}-{number}")
     for page in PAGES
-    for number, program in enumerate(programs(page.read_text()))
+    for number, program in enumerate(PROGRAM.findall(page.read_text()))
 ]
 
 

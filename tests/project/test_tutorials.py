@@ -1,5 +1,6 @@
 """Each tutorial works as it stands: its commands show what the page shows."""
 
+import ast
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.doc_examples import Reader
+from tests.support.doc_examples import Reader, blocks
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
-ELSEWHERE = {"write-a-runtime"}
-"""Run by tests/runtime/test_own_runtime_page.py."""
+ELSEWHERE = {"use-the-library", "write-a-runtime"}
+"""Checked by tests/project/test_readme.py and tests/runtime/test_own_runtime_page.py."""
 PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem not in ELSEWHERE)
 ENVIRONMENT = {
     "PODSTATUS_HOSTNAME_OVERRIDE": "laptop",
@@ -61,3 +62,22 @@ def make_checkout(folder: Path) -> None:
 )
 def test_a_tutorial_shows_what_its_commands_show(page: Path, directory: Path) -> None:
     Reader(directory, ENVIRONMENT).follow(page.read_text())
+
+
+def test_a_page_shows_the_examples_that_it_names() -> None:
+    shown = [block for page in PAGES for block in blocks(page.read_text()) if "/" in block.file]
+    assert shown
+    assert [it.file for it in shown if (ROOT / it.file).read_text() != it.text] == []
+
+
+def test_the_bridge_has_fewer_than_60_lines_of_code() -> None:
+    source = (ROOT / "examples" / "bridge.py").read_text()
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, documented) and ast.get_docstring(node)
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    }
+    lines = enumerate(source.splitlines(), 1)
+    assert len([number for number, line in lines if line and number not in docstrings]) < 60

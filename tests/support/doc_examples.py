@@ -2,12 +2,13 @@
 
 What is run, in the order of the page:
 
-- A block below a sentence that ends with "`NAME`:" is the file NAME.
+- A block below a sentence that ends with "`NAME`:" is the file NAME; a NAME with a slash is a file
+  of the checkout, which must have this content.
 - In a `console` block, lines that begin with `$ ` are commands; a backslash at the end continues
   them. The lines below a command are its output. `^C` on a line of its own is pressed as soon as
   the lines above it are on the screen.
-- A `console` block below `<!-- keeps running -->` is another terminal: its command goes on while
-  the rest of the page is run. `^C` below `<!-- first terminal -->` is pressed there.
+- A `console` block below `<!-- terminal 1 -->` is typed in that terminal, where the last command
+  goes on while the rest of the page is run, until `^C` is the first line of a later such block.
 - A `python` block that is no file is a program; a `text` block below it is its output.
 - Blocks of other languages are only read.
 
@@ -39,17 +40,15 @@ SECONDS = 120.0
 COLUMNS = 100
 CHECKOUT = "/home/me/podstatus"
 """The directory of the reader on all pages."""
-KEEPS_RUNNING = "<!-- keeps running -->"
-FIRST_TERMINAL = "<!-- first terminal -->"
 CTRL_C = "^C"
 READS = re.compile(
     r"(\S*podstatus (get|describe|timeline|logs|status) |curl |cat |ls "
     r"|kubectl (\S+ )*(get|logs) |python \S+ \S+ status)"
 )
 
-_MULTILINE = re.MULTILINE | re.DOTALL
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", _MULTILINE)
-_FILE = re.compile(r"`([\w.-]+)`:\s*\Z")
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"`([\w./-]+)`:\s*\Z")
+_TERMINAL = re.compile(r"<!-- terminal (\d) -->\s*\Z")
 _UNIT = r"\d+(?:\.\d+)? ?(?:ms|min|s|m|h|d)(?![a-z])"
 _VOLATILE = [
     (re.compile(pattern), name)
@@ -79,8 +78,8 @@ class Block(NamedTuple):
     text: str
     file: str
     """The name of the file that it is; empty for any other block."""
-    mark: str
-    """The comment above it, or empty."""
+    terminal: str = ""
+    """The number of the terminal where it is typed; empty for the reader's main one."""
 
 
 class Step(NamedTuple):
@@ -97,20 +96,20 @@ def blocks(page: str) -> list[Block]:
     for fence in _FENCE.finditer(page):
         above = page[end : fence.start()].rstrip()
         named = _FILE.search(above)
-        mark = next((m for m in (KEEPS_RUNNING, FIRST_TERMINAL) if above.endswith(m)), "")
-        found.append(Block(fence[1], fence[2], named[1] if named else "", mark))
+        number = _TERMINAL.search(above)
+        found.append(
+            Block(fence[1], fence[2], named[1] if named else "", number[1] if number else "")
+        )
         end = fence.end()
     return found
 
 
-def programs(page: str) -> list[str]:
-    """Return the Python programs of a page, each as a page with its output."""
-    return re.findall(r"^```python\n.*?^```$(?:\s*^```text\n.*?^```$)?", page, _MULTILINE)
-
-
 def steps(console: str) -> list[Step]:
-    """Return the commands of a console block, each with the lines below it."""
-    found: list[Step] = []
+    """Return the commands of a console block, each with the lines below it.
+
+    The lines above the first one belong to a command of an earlier block, here an empty one.
+    """
+    found = [Step("", "")]
     for line in console.splitlines():
         if line.startswith("$ "):
             found.append(Step(line.removeprefix("$ "), ""))
@@ -118,7 +117,7 @@ def steps(console: str) -> list[Step]:
             found[-1] = Step(f"{found[-1].command}\n{line}", "")
         else:
             found[-1] = Step(found[-1].command, f"{found[-1].output}{line}\n")
-    return found
+    return [step for step in found if step != Step("", "")]
 
 
 def normalize(text: str) -> str:
@@ -191,9 +190,12 @@ class Terminal:
                 raise AssertionError(difference(self.command, page, self.screen))
             self._reader.join(0.05)
 
-    def press_ctrl_c(self) -> None:
-        """Interrupt the processes of the terminal."""
+    def interrupt(self) -> str:
+        """Press Ctrl-C, and wait for the end; return what was written meanwhile."""
+        before = len(self.screen)
         os.killpg(self._process.pid, signal.SIGINT)
+        self.wait()
+        return self.screen[before:]
 
     def wait(self) -> int:
         """Wait for the end; return the exit code."""
@@ -204,9 +206,8 @@ class Terminal:
     def close(self) -> None:
         """End the command if it still runs."""
         if self._process.poll() is None:
-            self.press_ctrl_c()
             try:
-                self.wait()
+                self.interrupt()
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self.wait()
@@ -240,7 +241,8 @@ class Reader:
             "TERM": "dumb",
             **environment,
         }
-        self._terminals: list[Terminal] = []
+        self._terminals: dict[str, Terminal] = {}
+        """The terminals with a command that goes on, by number."""
 
     def follow(self, page: str) -> None:
         """Run all examples of a page. Raises AssertionError at the first that differs."""
@@ -252,20 +254,28 @@ class Reader:
                 self._follow(block, following)
                 block = following
         finally:
-            for terminal in reversed(self._terminals):
+            for terminal in reversed(self._terminals.values()):
                 terminal.close()
 
     def _follow(self, block: Block, following: Block | None) -> None:
         if block.file:
-            (self._directory / block.file).write_text(block.text)
+            self._save(block)
         elif block.language == "python":
             is_output = following is not None and following.language == "text"
             self._run_program(block.text, following.text if following and is_output else "")
-        elif block.mark == FIRST_TERMINAL:
-            self._end_first_terminal(block.text)
         elif block.language == "console":
             for step in steps(block.text):
-                self._type(step, keeps_running=block.mark == KEEPS_RUNNING)
+                if block.terminal:
+                    self._type_in_terminal(block.terminal, step)
+                else:
+                    self._type(step)
+
+    def _save(self, block: Block) -> None:
+        path = self._directory / block.file
+        if "/" in block.file:
+            assert path.read_text() == block.text, f"the page shows another {block.file}"
+        else:
+            path.write_text(block.text)
 
     def _run_program(self, program: str, output: str) -> None:
         (self._directory / ".program.py").write_text(program)
@@ -273,15 +283,22 @@ class Reader:
         assert terminal.wait() == 0, terminal.screen
         assert shows(terminal.screen, output), difference(program, output, terminal.screen)
 
-    def _type(self, step: Step, *, keeps_running: bool) -> None:
-        if keeps_running:
-            terminal = self._start(step.command)
-            self._terminals.append(terminal)
-            terminal.wait_until_it_shows(step.output)
-        elif f"\n{CTRL_C}\n" in f"\n{step.output}":
+    def _type(self, step: Step) -> None:
+        if f"\n{CTRL_C}\n" in f"\n{step.output}":
             self._interrupt(step)
         else:
             self._run(step)
+
+    def _type_in_terminal(self, number: str, step: Step) -> None:
+        """Start a command that goes on, or end the one that runs there."""
+        if step.command:
+            terminal = self._terminals[number] = self._start(step.command)
+            terminal.wait_until_it_shows(step.output)
+        else:
+            first, _, after = step.output.partition("\n")
+            assert first == CTRL_C, f"{first!r} is no output of a command of this block"
+            shown = self._terminals.pop(number).interrupt()
+            assert shows(shown, after), difference(CTRL_C, after, shown)
 
     def _run(self, step: Step) -> None:
         """Run a command that ends; one that only reads as often as it takes."""
@@ -301,19 +318,8 @@ class Reader:
         try:
             terminal.wait_until_it_shows(before)
         finally:
-            terminal.press_ctrl_c()
-            terminal.wait()
-        assert terminal.screen.rstrip().endswith(after.rstrip())
-
-    def _end_first_terminal(self, output: str) -> None:
-        terminal = self._terminals.pop(0)
-        assert output.splitlines()[0] == CTRL_C
-        before = len(terminal.screen)
-        terminal.press_ctrl_c()
-        terminal.wait()
-        after = output.partition("\n")[2]
-        shown = terminal.screen[before:]
-        assert shows(shown, after), difference(CTRL_C, after, shown)
+            shown = terminal.interrupt()
+        assert after.strip() in shown, difference(CTRL_C, after, shown)
 
     def _start(self, command: str) -> Terminal:
         """Start a command with the variables that the earlier ones exported."""

@@ -7,8 +7,10 @@ import pty
 import signal
 import struct
 import termios
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,17 +19,23 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
 from tests.support.processes.agent_process import ENVIRONMENT
 from tests.support.processes.programs import COMMAND
-from tests.support.web.node_server import NODE, TOKEN, Scene, play, until
+from tests.support.web.node_server import NODE, TOKEN, Scene, serve, until
 
 Result = tuple[int, bytes, bytes]
 """Exit code, standard output and standard error."""
 
 
-def with_agent(folder: Path, act: Callable[[Scene, Path], Awaitable[Result]]) -> Result:
-    """Run `act` with the server, and the root-dir in which its agent seems to run."""
+class Agent(NamedTuple):
+    """A server, and the root-dir in which its agent seems to run."""
 
-    async def play_act(scene: Scene) -> Result:
-        with RootDir(folder / "root") as root:
+    scene: Scene
+    root_dir: Path
+
+
+@pytest.fixture
+async def agent(tmp_path: Path) -> AsyncIterator[Agent]:
+    async with serve(tmp_path) as scene:
+        with RootDir(tmp_path / "root") as root:
             endpoints = AgentEndpoints(
                 apiserver="",
                 agent=scene.url,
@@ -37,29 +45,23 @@ def with_agent(folder: Path, act: Callable[[Scene, Path], Awaitable[Result]]) ->
                 pid=1,
             )
             root.write_endpoints(endpoints)
-            return await act(scene, root.path)
-
-    return play(folder, play_act)
+            yield Agent(scene, root.path)
 
 
 def command_line(root_dir: Path, *words: str) -> list[str]:
     return [*COMMAND, "exec", "-n", "ns", "--root-dir", str(root_dir), *words]
 
 
-def run(folder: Path, *words: str, stdin: bytes = b"", problem: str = "") -> Result:
+async def run(agent: Agent, *words: str, stdin: bytes = b"") -> Result:
     """Run the command to its end."""
-
-    async def act(scene: Scene, root_dir: Path) -> Result:
-        scene.runtime.problem = StreamUnavailableError(problem) if problem else None
-        process = await asyncio.create_subprocess_exec(
-            *command_line(root_dir, *words), stdin=-1, stdout=-1, stderr=-1, env=ENVIRONMENT
-        )
-        out, err = await process.communicate(stdin)
-        assert all(talk.request.stdin == ("-i" in words) for talk in scene.runtime.talks)
-        await until(lambda: all(talk.closed.is_set() for talk in scene.runtime.talks))
-        return process.returncode or 0, out, err
-
-    return with_agent(folder, act)
+    process = await asyncio.create_subprocess_exec(
+        *command_line(agent.root_dir, *words), stdin=-1, stdout=-1, stderr=-1, env=ENVIRONMENT
+    )
+    out, err = await process.communicate(stdin)
+    talks = agent.scene.runtime.talks
+    assert all(talk.request.stdin == ("-i" in words) for talk in talks)
+    await until(lambda: all(talk.closed.is_set() for talk in talks))
+    return process.returncode or 0, out, err
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,10 @@ def run(folder: Path, *words: str, stdin: bytes = b"", problem: str = "") -> Res
         (("p", "--", "echo", "-l", "\udcff a"), b"", (0, b"-l \xff a", b"")),
     ],
 )
-def test_streams_and_exit_code_are_those_of_the_command(
-    tmp_path: Path, words: tuple[str, ...], stdin: bytes, result: Result
+async def test_streams_and_exit_code_are_those_of_the_command(
+    agent: Agent, words: tuple[str, ...], stdin: bytes, result: Result
 ) -> None:
-    assert run(tmp_path, *words, stdin=stdin) == result
+    assert await run(agent, *words, stdin=stdin) == result
 
 
 @pytest.mark.parametrize(
@@ -84,100 +86,93 @@ def test_streams_and_exit_code_are_those_of_the_command(
         (("p", "-c", "x", "--", "ls"), "podstatus: container x is not valid for pod p out of: app"),
     ],
 )
-def test_what_does_not_exist_is_reported(
-    tmp_path: Path, words: tuple[str, ...], message: str
+async def test_what_does_not_exist_is_reported(
+    agent: Agent, words: tuple[str, ...], message: str
 ) -> None:
-    code, out, err = run(tmp_path, *words)
+    code, out, err = await run(agent, *words)
     assert (code, out) == (1, b"")
     assert err.decode().startswith(message)
 
 
-def test_a_command_that_cannot_start_is_reported(tmp_path: Path) -> None:
-    code, _, err = run(tmp_path, "p", "--", "ls", problem="no such file")
+async def test_a_command_that_cannot_start_is_reported(agent: Agent) -> None:
+    agent.scene.runtime.problem = StreamUnavailableError("no such file")
+    code, _, err = await run(agent, "p", "--", "ls")
     assert (code, err) == (
         1,
         b"podstatus: Internal error occurred: error executing command in container: no such file\n",
     )
 
 
-def test_the_reason_of_a_refusal_is_reported(tmp_path: Path) -> None:
-    async def act(scene: Scene, root_dir: Path) -> Result:
-        scene.pods.running.clear()
-        process = await asyncio.create_subprocess_exec(
-            *command_line(root_dir, "p", "--", "ls"), stdin=-3, stderr=-1, env=ENVIRONMENT
-        )
-        _, err = await process.communicate()
-        return process.returncode or 0, b"", err
-
-    assert with_agent(tmp_path, act) == (1, b"", b'podstatus: container not found ("app")\n')
+async def test_the_reason_of_a_refusal_is_reported(agent: Agent) -> None:
+    agent.scene.pods.running.clear()
+    result = await run(agent, "p", "--", "ls")
+    assert result == (1, b"", b'podstatus: container not found ("app")\n')
 
 
-def test_without_a_terminal_there_is_no_tty(tmp_path: Path) -> None:
-    code, out, err = run(tmp_path, "p", "-i", "-t", "--", "cat", stdin=b"x")
+async def test_without_a_terminal_there_is_no_tty(agent: Agent) -> None:
+    code, out, err = await run(agent, "p", "-i", "-t", "--", "cat", stdin=b"x")
     assert (code, out, err) == (0, b"x", b"Unable to use a TTY - input is not a terminal\n")
 
 
-def test_a_terminal_is_raw_and_its_size_is_followed(tmp_path: Path) -> None:
-    terminal, slave = pty.openpty()
-
-    async def act(scene: Scene, root_dir: Path) -> Result:
-        set_size(slave, 24, 80)
-        process = await asyncio.create_subprocess_exec(
-            *command_line(root_dir, "p", "-it", "--", "cat", "5"),
-            stdin=slave,
-            stdout=-1,
-            stderr=-1,
-            env=ENVIRONMENT,
-        )
-        assert process.stdout is not None
-        await until(lambda: bool(scene.runtime.talks and scene.runtime.talks[0].sizes))
-        (talk,) = scene.runtime.talks
-        set_size(slave, 30, 100)
-        process.send_signal(signal.SIGWINCH)
-        await until(lambda: len(talk.sizes) == 2)
-        os.write(terminal, b"\x03")  # Ctrl-C is for the command
-        await until(lambda: talk.written == 1)
-        assert await process.stdout.read(1) == b"\x03"
-        assert talk.request == StreamOptions(stdin=True, stdout=True, stderr=False, tty=True)
-        assert talk.sizes == [
-            TerminalSize(columns=80, rows=24),
-            TerminalSize(columns=100, rows=30),
-        ]
-        os.close(terminal)
-        _, err = await process.communicate()
-        return process.returncode or 0, b"", err
-
-    try:
-        assert with_agent(tmp_path, act) == (5, b"", b"")
-    finally:
-        os.close(slave)
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, int]]:
+    """The two sides of a terminal; a test may close the first."""
+    master, slave = pty.openpty()
+    yield master, slave
+    os.close(slave)
+    with suppress(OSError):
+        os.close(master)
 
 
-def test_the_terminal_is_restored_after_a_signal(tmp_path: Path) -> None:
-    terminal, slave = pty.openpty()
+async def test_a_terminal_is_raw_and_its_size_is_followed(
+    agent: Agent, terminal: tuple[int, int]
+) -> None:
+    master, slave = terminal
+    set_size(slave, 24, 80)
+    process = await asyncio.create_subprocess_exec(
+        *command_line(agent.root_dir, "p", "-it", "--", "cat", "5"),
+        stdin=slave,
+        stdout=-1,
+        stderr=-1,
+        env=ENVIRONMENT,
+    )
+    assert process.stdout is not None
+    talks = agent.scene.runtime.talks
+    await until(lambda: bool(talks and talks[0].sizes))
+    (talk,) = talks
+    set_size(slave, 30, 100)
+    process.send_signal(signal.SIGWINCH)
+    await until(lambda: len(talk.sizes) == 2)
+    os.write(master, b"\x03")  # Ctrl-C is for the command
+    await until(lambda: talk.written == 1)
+    assert await process.stdout.read(1) == b"\x03"
+    assert talk.request == StreamOptions(stdin=True, stdout=True, stderr=False, tty=True)
+    assert talk.sizes == [TerminalSize(columns=80, rows=24), TerminalSize(columns=100, rows=30)]
+    os.close(master)
+    _, err = await process.communicate()
+    assert (process.returncode, err) == (5, b"")
+
+
+async def test_the_terminal_is_restored_after_a_signal(
+    agent: Agent, terminal: tuple[int, int]
+) -> None:
+    _, slave = terminal
     before = termios.tcgetattr(slave)
-
-    async def act(scene: Scene, root_dir: Path) -> Result:
-        process = await asyncio.create_subprocess_exec(
-            *command_line(root_dir, "p", "-it", "--", "sleep"),
-            stdin=slave,
-            stdout=slave,
-            stderr=-1,
-            env=ENVIRONMENT,
-        )
-        await until(lambda: bool(scene.runtime.talks and scene.runtime.talks[0].sizes))
-        assert termios.tcgetattr(slave) != before
-        process.terminate()
-        _, err = await process.communicate()
-        await until(scene.runtime.talks[0].closed.is_set)
-        return process.returncode or 0, b"", err
-
-    try:
-        assert with_agent(tmp_path, act) == (1, b"", b"podstatus: ended by SIGTERM\n")
-        assert termios.tcgetattr(slave) == before
-    finally:
-        os.close(slave)
-        os.close(terminal)
+    process = await asyncio.create_subprocess_exec(
+        *command_line(agent.root_dir, "p", "-it", "--", "sleep"),
+        stdin=slave,
+        stdout=slave,
+        stderr=-1,
+        env=ENVIRONMENT,
+    )
+    talks = agent.scene.runtime.talks
+    await until(lambda: bool(talks and talks[0].sizes))
+    assert termios.tcgetattr(slave) != before
+    process.terminate()
+    _, err = await process.communicate()
+    await until(talks[0].closed.is_set)
+    assert (process.returncode, err) == (1, b"podstatus: ended by SIGTERM\n")
+    assert termios.tcgetattr(slave) == before
 
 
 def set_size(terminal: int, rows: int, columns: int) -> None:

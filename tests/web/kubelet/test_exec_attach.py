@@ -31,11 +31,11 @@ def outcome(messages: list[bytes]) -> Any:
     return json.loads(channel_data(messages, 3))
 
 
-async def talk(scene: Scene, query: str, *sent: bytes | str, **wanted: Any) -> list[Any]:
+async def talk(scene: Scene, query: str, *sent: bytes, **wanted: Any) -> list[Any]:
     """The messages of a command with some stdin."""
     async with scene.websocket(f"{EXEC}?{query}", **wanted) as socket:
         for message in sent:
-            await (socket.send_str if isinstance(message, str) else socket.send_bytes)(message)
+            await socket.send_bytes(message)
         messages = await everything(socket)
         assert socket.close_code == 1000
     await until(lambda: all(talk.closed.is_set() for talk in scene.runtime.talks))

@@ -26,8 +26,8 @@ from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.print_logs import choose_container
 from podstatus.cli.terminal import write, write_encoded
+from podstatus.kube.encoding.channel_frames import V4, V5, ChannelNumber
 from podstatus.kube.unstructured import nested_list, nested_str
-from podstatus.web.kubelet.channel_protocol import PROTOCOLS, V5, ChannelNumber
 
 _CHUNK_BYTES = 32 * 1024
 _CONNECT_SECONDS = 10.0
@@ -86,7 +86,7 @@ async def _run(agent: AgentClient, target: str, *, stdin: bool, has_tty: bool) -
         try:
             socket = await http.ws_connect(
                 f"{agent.url}{target}",
-                protocols=PROTOCOLS,
+                protocols=(V5, V4),
                 headers=agent.headers(),
                 ssl=agent.tls_context(),
             )

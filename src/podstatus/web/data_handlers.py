@@ -29,12 +29,12 @@ _MISSING_PAGES = {
 
 
 async def handle_metrics(
-    pages: MetricPages | None, request: web.BaseRequest, match: RouteMatch
+    pages: MetricPages, request: web.BaseRequest, match: RouteMatch
 ) -> web.Response:
     """The metrics page of this path, in the format that `Accept` prefers. Raises HttpError."""
     name = match.route.pattern.removeprefix("/metrics").removeprefix("/")
     accept = ",".join(request.headers.getall("Accept", ()))
-    page = None if pages is None else await pages.page(name, accept)
+    page = await pages.page(name, accept)
     if page is None:
         raise not_found(_MISSING_PAGES.get(name, "metrics are not available here"))
     return web.Response(
@@ -43,7 +43,7 @@ async def handle_metrics(
 
 
 async def handle_query(
-    view: StatusView | None,
+    view: StatusView,
     alerts: AlertReader | None,
     request: web.BaseRequest,
     match: RouteMatch,
@@ -54,8 +54,6 @@ async def handle_query(
     pattern = match.route.pattern
     if pattern in OPENAPI_PATHS:
         return json_response(openapi_document(routes))
-    if view is None:
-        raise not_found("the query API is not available here")
     raw_query = request.rel_url.raw_query_string
     query = QueryRequest.read(pattern, match.parameters, raw_query, Time.from_unix_nanos(now))
     response = json_response(encode_response(await run_query(view, query, alerts)))
@@ -77,11 +75,9 @@ def handle_stats(
 
 
 def handle_zpage(
-    agent: AgentDescription | None, kind: RouteKind, now: int, routes: tuple[Route, ...]
+    agent: AgentDescription, kind: RouteKind, now: int, routes: tuple[Route, ...]
 ) -> web.Response:
-    """The response of /configz, /flagz or /statusz. Raises HttpError."""
-    if agent is None:
-        raise not_found("z-pages are not available here")
+    """The response of /configz, /flagz or /statusz."""
     if kind is RouteKind.CONFIGZ:
         return json_response(configz(agent))
     text = flagz(agent) if kind is RouteKind.FLAGZ else statusz(agent, now, routes)

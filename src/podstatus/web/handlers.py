@@ -55,25 +55,24 @@ _CLOSE_SECONDS = 0.2
 
 
 class HandlerDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """The data sources of the handlers; None where this process does not have one."""
+    """The data sources of the handlers; None where an observer does not have one."""
 
     checks: HealthChecks
     routes: tuple[Route, ...] = ROUTES
     pods: NodePods | None = None
-    """None on an observer."""
     runtime: object = None
     """Serves logs if it is `Logs`, exec and attach if it is `Streaming`."""
     logs: Path
     """The directory of the agent's own log files."""
     drain: Drain | None = None
-    metrics: MetricPages | None = None
-    view: StatusView | None = None
+    metrics: MetricPages
+    view: StatusView
     """Snapshot and history for the query API and its watch."""
     alerts: AlertReader | None = None
     """None if alerting is disabled."""
     watch_counts: WatchCounts | None = None
     usage: UsageProvider | None = None
-    agent_info: AgentDescription | None = None
+    agent_info: AgentDescription
 
 
 class Handlers:
@@ -86,9 +85,8 @@ class Handlers:
         self._options = options
         self._clock = clock
         self._streams: set[asyncio.Task[object]] = set()
-        view = dependencies.view
-        self.watch_service = (
-            None if view is None else WatchService(view, clock, counts=dependencies.watch_counts)
+        self.watch_service = WatchService(
+            dependencies.view, clock, counts=dependencies.watch_counts
         )
 
     @property
@@ -125,7 +123,7 @@ class Handlers:
             case RouteKind.DRAIN:
                 return self._drain(request.method)
             case RouteKind.WATCH:
-                return await self._watch(request, user)
+                return await self.watch_service.handle(request, user)
             case _:
                 return await self._handle_data(request, match)
 
@@ -134,8 +132,7 @@ class Handlers:
         streams = list(self._streams)
         for task in streams:
             task.cancel()
-        if self.watch_service is not None:
-            await self.watch_service.stop()
+        await self.watch_service.stop()
         if streams:
             await asyncio.wait(streams, timeout=_STOP_SECONDS)
 
@@ -171,11 +168,6 @@ class Handlers:
             running = self._pods.running_pods()
             return handle_stats(sources.usage, request, running, self._options.node_name)
         return handle_zpage(sources.agent_info, kind, self._clock.now(), self.routes)
-
-    async def _watch(self, request: web.BaseRequest, user: str) -> web.StreamResponse:
-        if self.watch_service is None:
-            raise not_found("watch is not available here")
-        return await self.watch_service.handle(request, user)
 
     async def _container_log(
         self, request: web.BaseRequest, match: RouteMatch

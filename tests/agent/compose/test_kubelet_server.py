@@ -27,11 +27,13 @@ from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.kubeconfig.server_url import local_url
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.web.handlers import HandlerDependencies
 from tests.support.certificates import authority
 from tests.support.plain_access import PlainAccess
 from tests.support.processes.agent_process import agent
 from tests.support.web.fake_runtime import FakePods
+from tests.support.web.fake_status_view import ABOUT, FakeStatusView
 
 NOW = int(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()) * 10**9
 DAY = 86_400 * 10**9
@@ -188,7 +190,14 @@ async def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
             SystemClock(),
             node_name="n",
         )
-        sources = HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
+        sources = HandlerDependencies(
+            pods=FakePods(),
+            checks=dict,
+            logs=tmp_path,
+            metrics=MetricPages({}),
+            view=FakeStatusView(),
+            agent_info=ABOUT,
+        )
         message = (
             f"cannot listen on 127.0.0.1 port {number}: address already in use; "
             r"stop the process that uses it, or pass another --port \(0 picks a free one\)"

@@ -25,6 +25,7 @@ from podstatus.kube.objects.authentication import (
 )
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.testing.builders import make_pod, running
 from podstatus.web.auth.authorizer import Authorizer
 from podstatus.web.handlers import HandlerDependencies, Handlers
@@ -125,6 +126,7 @@ class Scene:
             checks=lambda: {"ping": healthy},
             logs=self.logs,
             drain=self.drain,
+            metrics=MetricPages({}),
             view=self.view,
             alerts=self.alerts,
             usage=FakeMachine(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.agent_log_rotation import rotate_log, run_log_rotation
+from podstatus.agent.daemon.apiserver_process import rotate_log, run_log_rotation
 from podstatus.base.system_clock import SystemClock
 
 

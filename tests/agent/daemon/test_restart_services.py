@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from podstatus.agent.daemon.restart_services import run_with_restarts
+from podstatus.agent.compose.agent import run_with_restarts
 from podstatus.testing.clock import FakeClock
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from random import random
 
 from podstatus.agent.compose.alerts import AlertServices, FiringAlerts
 from podstatus.agent.compose.build_dependencies import BuildRuntime, build_dependencies
@@ -16,12 +17,12 @@ from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.compose.pod_sources import SourceServices, source_names
 from podstatus.agent.compose.runtime import build_runtime, open_process_runtime
 from podstatus.agent.compose.status_view import NodeStatusView
-from podstatus.agent.daemon.restart_services import run_with_restarts
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.daemon.sample_pods import create_sample_pods
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.export import about_agent
 from podstatus.alerts.actions.node_taints import AlertTaints
+from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
@@ -44,6 +45,8 @@ _DRAIN_SECONDS = 2.0
 stop, and the whole agent has 5 s."""
 _PROBE_RETRY_SECONDS = 1.0
 """Delay before reading probe results again after the runtime's stream of them failed."""
+_RESTART_RESET_SECONDS = 300.0
+"""Reset the back-off of a failing service after this much uptime."""
 
 
 class NodeAgent:
@@ -270,6 +273,35 @@ class NodeAgent:
             except Exception:
                 logger.exception("stream of probe results failed, will retry")
             await self._shared.clock.wait(_PROBE_RETRY_SECONDS)
+
+
+async def run_with_restarts(
+    name: str,
+    run: Callable[[], Awaitable[None]],
+    clock: Clock,
+    *,
+    random: Callable[[], float] = random,
+) -> None:
+    """Run a service until cancelled or until it returns; restart it with back-off on an error.
+
+    For services that talk to the API server: its errors are handled where responses are decoded,
+    so any other exception is a bug. It is logged with its traceback and must not end the process
+    that looks after the containers: a node without a lease is better than no node.
+
+    `run` must be restartable: it keeps no state between calls, or state that any number of
+    aborted calls leaves valid.
+    """
+    backoff = Backoff(initial_seconds=1.0, max_seconds=60.0)
+    while True:
+        began = clock.monotonic()
+        try:
+            return await run()
+        except Exception:
+            uptime = (clock.monotonic() - began) / 1e9
+            backoff = backoff.failed_after(uptime, reset_after=_RESTART_RESET_SECONDS)
+            seconds = backoff.delay(random())
+            logger.exception("service failed, restarting it: service=%s wait=%.1fs", name, seconds)
+        await clock.wait(seconds)
 
 
 def build_node_agent(context: AgentContext) -> NodeAgent:

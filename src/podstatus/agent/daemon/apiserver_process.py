@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstatus.agent.daemon.agent_log_rotation import MAX_LOG_BYTES, run_log_rotation
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerFile, StorageError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
@@ -40,6 +39,9 @@ _BACKOFF_RESET_SECONDS = 60.0
 """Reset the back-off after this much uptime."""
 _LOCK_POLLS, _LOCK_POLL_SECONDS = 50, 0.1
 _MAX_ERROR_LINES = 5
+_MAX_LOG_BYTES = 10 * 2**20
+_ROTATION_CHECK_SECONDS = 5.0
+_COPY_BYTES = 2**16
 
 
 class ApiServerStartError(Exception):
@@ -179,10 +181,6 @@ class EmbeddedApiServer:
             else:
                 logger.info("API server restarted: url=%s", files.url)
 
-    async def run_log_rotation(self) -> None:
-        """Rotate the child's log file until cancelled."""
-        await run_log_rotation(self._log, self._clock)
-
     async def stop(self) -> None:
         """Terminate the child; kill it after the stop timeout."""
         process, self._process = self._process, None
@@ -220,7 +218,7 @@ class EmbeddedApiServer:
     def _start_error(self, begin: int) -> str:
         with self._log.open("rb") as log:
             log.seek(begin)
-            lines = log.read(MAX_LOG_BYTES).decode(errors="replace").split("\n")
+            lines = log.read(_MAX_LOG_BYTES).decode(errors="replace").split("\n")
         output = "\n".join(line for line in lines if line.strip())
         last = "\n".join(output.splitlines()[-_MAX_ERROR_LINES:]).removeprefix("podstatus: ")
         last = last.replace("--port", "--apiserver-port")  # the agent's name of that flag
@@ -245,9 +243,62 @@ async def _read_message(pipe: BinaryIO) -> bytes:
 def _open_log(path: Path) -> BinaryIO:
     """Open the log for appending; rotate it first if it is too large."""
     with suppress(OSError):
-        if path.stat().st_size > MAX_LOG_BYTES:
+        if path.stat().st_size > _MAX_LOG_BYTES:
             path.replace(path.with_name(f"{path.name}.1"))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     log = os.fdopen(descriptor, "ab", buffering=0)
     log.seek(0, os.SEEK_END)
     return log
+
+
+async def run_log_rotation(path: Path, clock: Clock, max_bytes: int = _MAX_LOG_BYTES) -> None:
+    """Rotate the log of a running child whenever it exceeds `max_bytes`, until cancelled.
+
+    As logrotate's `copytruncate` does: the child has the file open with O_APPEND, so truncation
+    frees the space at once and the child continues at the new end. Lines written between copy and
+    truncation are lost.
+    """
+    while True:
+        await clock.wait(_ROTATION_CHECK_SECONDS)
+        await asyncio.to_thread(rotate_log, path, max_bytes)
+
+
+def rotate_log(path: Path, max_bytes: int) -> bool:
+    """Move the last `max_bytes` of an oversized log to `….1`; return True if it was rotated.
+
+    If the copy fails, for example on a full disk, the log is truncated without it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        size = os.fstat(descriptor).st_size
+        if size <= max_bytes:
+            return False
+        try:
+            _copy(descriptor, size - max_bytes, path.with_name(f"{path.name}.1"))
+        except OSError as error:
+            logger.warning(
+                "cannot copy the log before truncating it: path=%s error=%s", path, error
+            )
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _copy(descriptor: int, offset: int, target: Path) -> None:
+    """Copy everything from `offset` on. Raises OSError; `target` is unchanged then."""
+    temporary = target.with_name(f"{target.name}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as copy:
+            while chunk := os.pread(descriptor, _COPY_BYTES, offset):
+                copy.write(chunk)
+                offset += len(chunk)
+        temporary.replace(target)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+        raise

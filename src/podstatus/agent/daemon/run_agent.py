@@ -24,6 +24,7 @@ from podstatus.agent.daemon.apiserver_process import (
     ApiServerStartError,
     EmbeddedApiServer,
     NodeTrust,
+    run_log_rotation,
 )
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError
 from podstatus.agent.daemon.logging_setup import log_to_file
@@ -234,7 +235,8 @@ async def _run_services(
             group.create_task(run_services(), name="node")
             if server.child is not None:
                 group.create_task(server.child.run(), name="apiserver")
-                group.create_task(server.child.run_log_rotation(), name="apiserver log")
+                rotation = run_log_rotation(root.apiserver_log, SystemClock())
+                group.create_task(rotation, name="apiserver log")
     finally:
         root.remove_endpoints()
 

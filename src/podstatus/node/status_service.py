@@ -95,7 +95,8 @@ class NodeStatusService:
         for attempt in range(_MAX_ATTEMPTS):
             self._heartbeat()
             try:
-                await self._register()
+                if self._settings.register_node and self._node_cache.server_copy is None:
+                    self._record_events(await self._registration.register())
                 await self._update(fresh=attempt > 0)
             except ApiError as error:
                 last_error = error
@@ -115,10 +116,6 @@ class NodeStatusService:
         """
         self._node_cache.forget()
         self._was_unschedulable = False
-
-    async def _register(self) -> None:
-        if self._settings.register_node and self._node_cache.server_copy is None:
-            self._record_events(await self._registration.register())
 
     async def _update(self, *, fresh: bool) -> None:
         base = self._node_cache.server_copy

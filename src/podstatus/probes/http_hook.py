@@ -39,7 +39,8 @@ async def _retry_plain_http(url: URL, headers: CIMultiDict[str]) -> bool:
     # Never send credentials in plain text that were meant for TLS.
     plain_headers = CIMultiDict((k, v) for k, v in headers.items() if k.lower() != "authorization")
     try:
-        await _get(_http_url(url), plain_headers)
+        plain = str(url).replace("https://", "http://", 1)
+        await _get(URL(plain, encoded=True), plain_headers)
     except (aiohttp.ClientError, OSError, ValueError):
         return False
     return True
@@ -74,10 +75,6 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 def _is_plain_http(error: BaseException) -> bool:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
     return isinstance(cause, ssl.SSLError) and cause.reason in _NOT_TLS_REASONS
-
-
-def _http_url(url: URL) -> URL:
-    return URL(str(url).replace("https://", "http://", 1), encoded=True)
 
 
 def _describe_error(error: BaseException) -> str:

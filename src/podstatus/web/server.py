@@ -113,7 +113,8 @@ class NodeServer:
             return _error_response(error, as_json=_is_own_api(request))
         except Exception as error:
             path = request.path[:_MAX_LOGGED_PATH]
-            if isinstance(error, ConnectionError) and _is_disconnected(request):
+            is_disconnected = request.transport is None or request.transport.is_closing()
+            if isinstance(error, ConnectionError) and is_disconnected:
                 logger.debug("client disconnected: path=%s error=%r", path, error)
             else:
                 logger.exception("request failed: method=%s path=%s", request.method, path)
@@ -170,11 +171,6 @@ def _allows_anonymous(request: web.BaseRequest, route: Route) -> bool:
         return route.allows_anonymous
     ends = map(request.transport.get_extra_info, ("sockname", "peername"))
     return all(map(is_loopback, ends))
-
-
-def _is_disconnected(request: web.BaseRequest) -> bool:
-    """Whether the client has closed the connection."""
-    return request.transport is None or request.transport.is_closing()
 
 
 def _is_own_api(request: web.BaseRequest) -> bool:

@@ -164,7 +164,7 @@ class PodSyncer:
             self._set_status(lifecycle.pod, status, terminating=True)
         await self._executor.stop_pod(lifecycle.pod, lifecycle.uid, facts, lifecycle.grace_seconds)
         facts = await self._facts(lifecycle.uid)
-        if running := _running_ids(facts):
+        if running := [c.id for c in facts.containers if c.state is ContainerRunState.RUNNING]:
             raise StillRunningError(f"the runtime still runs {', '.join(running)} after a stop")
         if self._probe_workers is not None:
             self._probe_workers.remove_pod(lifecycle.uid)
@@ -278,7 +278,3 @@ def _are_stuck(actions: PodActions, facts: PodFacts) -> bool:
         and attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN)
         for attempt in newest
     )
-
-
-def _running_ids(facts: PodFacts) -> list[str]:
-    return [c.id for c in facts.containers if c.state is ContainerRunState.RUNNING]

@@ -49,7 +49,7 @@ class FiringAlerts:
 
     def __init__(self, settings: AgentSettings, rules: AlertRules | None, clock: Clock) -> None:
         self._clock = clock
-        self._rule_set = _no_rule_set if rules is None else rules.rule_set
+        self._rule_set = (lambda _: RuleSet()) if rules is None else rules.rule_set
         self.engine = Engine(() if rules is None else rules.rules, instance_id=secrets.token_hex(4))
         self.actions = {} if rules is None else rules.actions(_default_actions(settings))
 
@@ -146,10 +146,6 @@ def _default_actions(settings: AgentSettings) -> tuple[Action, ...]:
     return (
         (*_DEFAULT_ACTIONS, _ALERTMANAGER_ACTION) if settings.alertmanager_url else _DEFAULT_ACTIONS
     )
-
-
-def _no_rule_set(_rule: str) -> RuleSet:
-    return RuleSet()
 
 
 def _open_store(path: Path) -> AlertStore | None:

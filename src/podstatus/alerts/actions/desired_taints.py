@@ -24,7 +24,8 @@ def desired_taints(
     """
     taints: dict[tuple[str, str], Taint] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
-        if action.kind != KIND or not _is_allowed(allowed(alert.rule)):
+        rules = allowed(alert.rule)
+        if action.kind != KIND or KIND not in rules.allow_actions or rules.dry_run:
             continue
         try:
             taint = desired_taint(action, alert)
@@ -48,7 +49,3 @@ def format_taint(taint: Taint) -> str:
     """Format a taint as kubectl does: `key=value:effect`."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
-
-
-def _is_allowed(rules: RuleSet) -> bool:
-    return KIND in rules.allow_actions and not rules.dry_run

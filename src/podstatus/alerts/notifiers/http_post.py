@@ -75,7 +75,8 @@ class HttpPostClient:
     async def send(self, post: PostRequest) -> None:
         """Return once the server has accepted the request. Raises ActionError."""
         url = _parse(post.url)
-        if "Authorization" in post.headers and _has_user(url):
+        has_user = url.raw_user is not None or url.raw_password is not None
+        if "Authorization" in post.headers and has_user:
             raise ActionError("the url has a user, and tokenFile is set; remove one of them")
         where = str(url.origin())
         secrets = _secrets(url, post.headers)
@@ -164,10 +165,6 @@ def _parse(text: str) -> URL:
     if not is_valid:
         raise ActionError("the url is invalid; write it as https://host/path, or with http://")
     return url
-
-
-def _has_user(url: URL) -> bool:
-    return url.raw_user is not None or url.raw_password is not None
 
 
 def _secrets(url: URL, headers: Mapping[str, str]) -> tuple[str, ...]:

@@ -41,7 +41,9 @@ def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
     for rule, check in zip(named, checks[len(parsed.unnamed) :], strict=True):
         rule_errors = _diagnostics(parsed, rule, check)
         errors += rule_errors
-        warnings += () if rule_errors else _warnings(parsed, rule)
+        if not rule_errors:
+            literals = unknown_literals(rule.expression)
+            warnings += (_diagnostic(parsed, rule, "expr", error) for error in literals)
         first = broken.get(rule.name) or next(iter(rule_errors), None)
         problem = f"line {first.location.line}: {first.message}" if first else ""
         loaded.append(LoadedRule(rule=rule, problem=problem))
@@ -55,10 +57,6 @@ def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
 
 def _diagnostics(parsed: ParsedRules, rule: Rule, check: RuleCheck) -> list[Diagnostic]:
     return [_diagnostic(parsed, rule, field, error) for field, error in check.errors]
-
-
-def _warnings(parsed: ParsedRules, rule: Rule) -> list[Diagnostic]:
-    return [_diagnostic(parsed, rule, "expr", error) for error in unknown_literals(rule.expression)]
 
 
 def _diagnostic(

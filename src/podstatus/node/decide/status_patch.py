@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from podstatus.kube.encoding.codec import to_document
-from podstatus.kube.objects.node import Node, NodeCondition, NodeStatus
+from podstatus.kube.objects.node import Node, NodeStatus
 from podstatus.kube.patch import NODE, create_two_way_patch, encode_document
 from podstatus.kube.scalars.time import UNSET_TIME
 
@@ -46,10 +46,6 @@ def _nested(patch: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _without_heartbeats(status: NodeStatus) -> dict[str, Any]:
-    conditions = sorted(status.conditions or (), key=_condition_type)
+    conditions = sorted(status.conditions or (), key=lambda condition: condition.type)
     without_heartbeats = (structs.replace(it, last_heartbeat_time=UNSET_TIME) for it in conditions)
     return to_document(structs.replace(status, conditions=tuple(without_heartbeats)))
-
-
-def _condition_type(condition: NodeCondition) -> str:
-    return condition.type

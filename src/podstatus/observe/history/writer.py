@@ -226,9 +226,6 @@ class HistoryWriter(Generic[P]):
             await self._run_to_completion(self._recover_file)
         except HistoryError as error:
             self._failures.failed(error)
-        self._report_losses()
-
-    def _report_losses(self) -> None:
         while self._unreported_losses:
             self._on_loss(self._unreported_losses.pop())
 

@@ -34,7 +34,8 @@ def resume_transitions(
         key = _key(transition)
         if newest[key] is not transition and not _missed_termination(transition, last, newest):
             continue
-        before, after = recorded.get(key), _value(transition)
+        before = recorded.get(key)
+        after = transition.state_after if transition.kind == CONTAINER else transition.after
         if (before or None) != (after or None):
             changed.append(_with_before(transition, before))
             recorded[key] = after
@@ -85,10 +86,6 @@ def _new_restarts(
     stored = last.get((RESTART, container))
     before = int(stored) if isinstance(stored, str) and stored else 0
     return 0 if restart is None else int(restart.after) - before
-
-
-def _value(transition: Transition) -> TransitionValue:
-    return transition.state_after if transition.kind == CONTAINER else transition.after
 
 
 def _with_before(transition: Transition, before: TransitionValue) -> Transition:

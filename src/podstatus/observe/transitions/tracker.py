@@ -192,10 +192,6 @@ def _status_deletion(pod: Pod) -> Transition | None:
     return Transition(kind=DELETION, duration_seconds=grace)
 
 
-def _summary_deletion(pod: PodSummary) -> Transition | None:
-    return Transition(kind=DELETION) if pod.deleting else None
-
-
 STATUS_SOURCE: TransitionSource[Pod, PodStatus] = TransitionSource(
     state_of=lambda pod: pod.status,
     diff=status_transitions,
@@ -205,6 +201,6 @@ STATUS_SOURCE: TransitionSource[Pod, PodStatus] = TransitionSource(
 SUMMARY_SOURCE: TransitionSource[PodSummary, PodSummary] = TransitionSource(
     state_of=lambda pod: pod,
     diff=summary_transitions,
-    deletion=_summary_deletion,
+    deletion=lambda pod: Transition(kind=DELETION) if pod.deleting else None,
     estimate_size=estimate_summary_size,
 )

@@ -69,7 +69,7 @@ def _running(pod: Pod, status: PodStatus) -> Iterator[tuple[Container, Container
         (pod.spec.containers or (), status.container_statuses),
         (sidecars, status.init_container_statuses),
     ):
-        probed = {c.name: c for c in containers if _has_probe(c)}
+        probed = {c.name: c for c in containers if any(_probe(c, kind) for kind in ProbeType)}
         for container_status in (statuses or ()) if probed else ():
             if (
                 container_status.name in probed
@@ -77,10 +77,6 @@ def _running(pod: Pod, status: PodStatus) -> Iterator[tuple[Container, Container
                 and container_status.state.running is not None
             ):
                 yield probed[container_status.name], container_status
-
-
-def _has_probe(container: Container) -> bool:
-    return any(_probe(container, kind) is not None for kind in ProbeType)
 
 
 def _kinds(status: ContainerStatus, *, terminating: bool) -> tuple[ProbeType, ...]:

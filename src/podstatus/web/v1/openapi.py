@@ -117,6 +117,7 @@ def _path(
     else:
         responses = {"200": _success_response(endpoint, by_kind), "default": _ERROR_RESPONSE}
         help, parameters, tag = endpoint.help, endpoint.parameters, "podstatus"
+    is_open = route.allows_anonymous_local or route.allows_anonymous
     return {
         method.lower(): {
             "operationId": f"{method.lower()}{_operation_name(route.pattern)}",
@@ -124,14 +125,10 @@ def _path(
             "tags": [tag],
             "parameters": [*_path_parameters(route.pattern), *_query_parameters(parameters)],
             "responses": responses,
-            "security": [{"token": []}] if not _allows_anonymous(route) else [{}, {"token": []}],
+            "security": [{}, {"token": []}] if is_open else [{"token": []}],
         }
         for method in route.methods
     }
-
-
-def _allows_anonymous(route: Route) -> bool:
-    return route.allows_anonymous_local or route.allows_anonymous
 
 
 def _success_response(

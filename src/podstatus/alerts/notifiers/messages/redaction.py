@@ -35,7 +35,9 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         """`secrets` as sent; empty ones are ignored."""
         forms = {form for secret in secrets if secret for form in _forms(secret)}
-        self._grams = {form[at : at + _GRAM] for form in forms for at in _starts(form)}
+        self._grams = {
+            form[at : at + _GRAM] for form in forms for at in range(max(1, len(form) - _GRAM + 1))
+        }
         self._lengths = sorted({len(gram) for gram in self._grams})
         self._beginnings = {form[:end] for form in forms for end in range(1, _GRAM)}
 
@@ -67,10 +69,6 @@ class Redactor:
                 spans.append((decoded[-length][1], decoded[-1][2]))
                 break
         return spans
-
-
-def _starts(form: str) -> range:
-    return range(max(1, len(form) - _GRAM + 1))
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -71,7 +71,9 @@ def _confine(request: ExecRequest) -> None:
 def _other_namespaces(pid: int) -> tuple[str, ...]:
     try:
         return tuple(
-            kind for kind in syscalls.NAMESPACES if _namespace(pid, kind) != _own_namespace(kind)
+            kind
+            for kind in syscalls.NAMESPACES
+            if _namespace(pid, kind) != _namespace("self", kind)
         )
     except OSError as error:
         raise ExecError("the container has ended") from error
@@ -79,10 +81,6 @@ def _other_namespaces(pid: int) -> tuple[str, ...]:
 
 def _namespace(pid: int | str, kind: str) -> str:
     return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115 - loads as few modules as possible
-
-
-def _own_namespace(kind: str) -> str:
-    return _namespace("self", kind)
 
 
 def _run_from_read_only_mount() -> None:

@@ -175,8 +175,9 @@ class RecordStore:
     def fsync(self, path: Path) -> None:
         """Flush a file and its folder to disk; does nothing if the file is gone."""
         for target in (path, path.parent):
-            with suppress(FileNotFoundError):
-                _fsync(target)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+            with suppress(FileNotFoundError), open_descriptor(target, flags) as descriptor:
+                os.fsync(descriptor)
 
     def remove(self, path: Path) -> None:
         """Move a folder out of sight, then delete it. Raises RuntimeDownError."""
@@ -232,11 +233,6 @@ def _write(path: Path, value: msgspec.Struct) -> None:
     with os.fdopen(descriptor, "wb") as writer:
         writer.write(msgspec.json.encode(value))
     temporary.replace(path)
-
-
-def _fsync(path: Path) -> None:
-    with open_descriptor(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW) as descriptor:
-        os.fsync(descriptor)
 
 
 def _remove_tree(path: Path) -> None:

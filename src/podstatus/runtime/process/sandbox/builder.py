@@ -167,7 +167,7 @@ class SandboxBuilder:
         return SandboxSpec(
             folders=expand_folders(self._missing_in, self._hidden),
             hidden=self._hidden,
-            masked=self._masked_paths(),
+            masked=(*masked_files(), *hidden_files(self._hidden_paths, self._hidden)),
             tmp=str(tmp),
             mounts=tuple(mount for mount, _ in self._mounts),
             hidden_in_mounts=self._visible_in_mounts(filter(os.path.isdir, self._hidden_paths)),
@@ -233,9 +233,6 @@ class SandboxBuilder:
                 f"{go_quoted(planned.volume.name)}, which container {other.name} can modify "
                 "meanwhile; choose a path outside of it"
             )
-
-    def _masked_paths(self) -> tuple[str, ...]:
-        return (*masked_files(), *hidden_files(self._hidden_paths, self._hidden))
 
     def _visible_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Return where paths of the agent would be visible through host path mounts."""

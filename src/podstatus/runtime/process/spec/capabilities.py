@@ -80,7 +80,8 @@ def effective_capabilities(
     if add and not root:
         reason = "the agent is an ordinary user and cannot grant any; run it as root, or remove it"
         raise _unsupported_error("add", add, reason)
-    _check_known(add)
+    if unknown := add - {ALL, *CAPABILITIES}:
+        raise _unsupported_error("add", unknown, "unknown capability; remove it")
     if not isolated:
         return _unsandboxed(add, drop, user=user, root=root)
     if forbidden := add - SANDBOX_DEFAULT - ADDABLE:
@@ -109,11 +110,6 @@ def _unsandboxed(
         return ()
     retained = frozenset() if ALL in drop else DEFAULT - drop
     return tuple(sorted(retained | (frozenset(CAPABILITIES) if ALL in add else add)))
-
-
-def _check_known(add: frozenset[str]) -> None:
-    if unknown := add - {ALL, *CAPABILITIES}:
-        raise _unsupported_error("add", unknown, "unknown capability; remove it")
 
 
 def _unsupported_error(field: str, names: frozenset[str], reason: str) -> Exception:

@@ -92,7 +92,8 @@ class UnsandboxedFiles:
             ):
                 raise _not_owned_error(path)
             with open_descriptor(steps[-1], FOLDER_FLAGS, dir_fd=parent) as folder:
-                _write_mark(folder, uid)
+                with open_descriptor(OWNER_MARK, _CREATE_FLAGS, dir_fd=folder) as mark:
+                    os.write(mark, uid.encode())
                 os.fchmod(folder, _WORLD_WRITABLE)
         return Path(path)
 
@@ -202,11 +203,6 @@ def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
             return os.read(mark, len(uid) + 1) == uid.encode()
     except OSError:
         return False
-
-
-def _write_mark(folder: int, uid: PodUID) -> None:
-    with open_descriptor(OWNER_MARK, _CREATE_FLAGS, dir_fd=folder) as mark:
-        os.write(mark, uid.encode())
 
 
 def _not_owned_error(path: str) -> Exception:

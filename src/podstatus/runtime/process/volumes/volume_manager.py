@@ -205,7 +205,7 @@ class VolumeManager:
         if (
             fingerprint is not None
             and fingerprints.get(volume.name) == fingerprint
-            and _has_data(folder)
+            and (folder / DATA_LINK).is_dir()
         ):
             return
 
@@ -223,10 +223,6 @@ class VolumeManager:
         if not volume.name or path_segment(volume.name):
             raise config_error(f"{go_quoted(volume.name)} is not a valid volume name")
         return PodFolder(self._root, pod.uid).volumes / volume.name
-
-
-def _has_data(folder: Path) -> bool:
-    return (folder / DATA_LINK).is_dir()
 
 
 def _needed_objects(sources: Iterable[ProjectedVolumeSource]) -> tuple[set[str], set[str]]:

@@ -97,7 +97,8 @@ def attempt_facts(attempt: SimulatedAttempt, now: int, *, active: bool) -> Conta
         state=ContainerRunState.RUNNING if ended is None else ContainerRunState.EXITED,
         id=attempt.id,
         created_at=Time.from_unix_nanos(attempt.began),
-        started_at=_started_at(attempt),
+        # As in containerd: the start time of a container that never ran is the Unix epoch.
+        started_at=Time.from_unix_nanos(0 if attempt.start_error else attempt.began),
         finished_at=UNSET_TIME if ended is None else Time.from_unix_nanos(ended.at),
         exit_code=0 if ended is None else ended.exit_code,
         reason="" if ended is None else ended.reason,
@@ -142,11 +143,6 @@ def _probe_at(
         timeline, began = script.stop_ready, attempt.stop_at
     result, ends = timeline.at(max(0, now - began))
     return result, None if ends is None else began + ends
-
-
-def _started_at(attempt: SimulatedAttempt) -> Time:
-    # As in containerd: the start time of a container that never ran is the Unix epoch.
-    return Time.from_unix_nanos(0 if attempt.start_error else attempt.began)
 
 
 def _add_nanos(at: int | None, nanos: int | None) -> int | None:

@@ -68,11 +68,8 @@ def parse_timeline(text: str) -> Timeline:
     steps = list(_STEP_PATTERN.finditer(body))
     if not steps or "".join(match[0] for match in steps) != body:
         raise TimelineError(text)
-    return Timeline(tuple(_parse_step(*match.groups()) for match in steps), repeats)
-
-
-def _parse_step(sign: str, duration: str | None) -> TimelineStep:
-    return TimelineStep(_SIGNS[sign], parse_nanos(duration) if duration else None)
+    parsed = (TimelineStep(_SIGNS[step[1]], parse_nanos(step[2] or "")) for step in steps)
+    return Timeline(tuple(parsed), repeats)
 
 
 def parse_nanos(text: str) -> int | None:

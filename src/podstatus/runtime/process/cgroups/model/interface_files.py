@@ -157,7 +157,7 @@ def read_resource_facts(
     """
     return ResourceFacts(
         cpu_request=_cpu_request(version, read, requested),
-        cpu_limit=_cpu_limit(version, read),
+        cpu_limit=quota_to_cpu_limit(*_quota(version, read)),
         memory_limit=_memory_limit(version, read, requested),
     )
 
@@ -209,10 +209,6 @@ def _cpu_request(
     if requested is None or weight != shares_to_weight(requested.cpu_shares):
         return None
     return shares_to_cpu_request(requested.cpu_shares)
-
-
-def _cpu_limit(version: CgroupVersion, read: ReadFile) -> Quantity | None:
-    return quota_to_cpu_limit(*_quota(version, read))
 
 
 def _quota(version: CgroupVersion, read: ReadFile) -> tuple[int | None, int]:

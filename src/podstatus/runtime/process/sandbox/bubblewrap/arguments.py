@@ -97,7 +97,8 @@ def bubblewrap_args(
         arguments += ["--tmpfs", path, "--remount-ro", path]
     for path in sandbox.masked_in_mounts:
         arguments += ["--ro-bind", "/dev/null", path]
-    for path in sorted(_created_folders(sandbox), key=_depth, reverse=True):
+    created = ["/dev", *sandbox.hidden, *(folder.path for folder in sandbox.folders)]
+    for path in sorted(created, key=_depth, reverse=True):
         arguments += ["--remount-ro", path]
     arguments += ["--clearenv"]
     for name, value in sandbox.env.items():
@@ -181,10 +182,6 @@ def _parents(path: str) -> Iterator[str]:
     steps = path.strip("/").split("/")
     for count in range(1, len(steps)):
         yield "/" + "/".join(steps[:count])
-
-
-def _created_folders(sandbox: SandboxSpec) -> list[str]:
-    return ["/dev", *sandbox.hidden, *(folder.path for folder in sandbox.folders)]
 
 
 def _depth(path: str) -> int:

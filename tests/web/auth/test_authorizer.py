@@ -223,7 +223,7 @@ async def test_an_outage_is_not_remembered() -> None:
 
 
 async def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
-    gate = Authorizer(ServerOptions(node_name=NODE, token=""), None, FakeClock())
+    gate = Authorizer(ServerOptions(node_name=NODE, token=""), FakeReviews(), FakeClock())
     with pytest.raises(HttpError, match="Unauthorized"):
         await gate.authorize(RequestAttributes(method="GET", path="/logs/"))
 

@@ -95,7 +95,7 @@ class Authorizer:
     def __init__(
         self,
         options: ServerOptions,
-        reviews: ReviewClient | None,
+        reviews: ReviewClient,
         clock: Clock,
     ) -> None:
         self._options = options
@@ -137,15 +137,14 @@ class Authorizer:
         return user.username
 
     async def _review_token(self, token: bytes) -> UserInfo | None:
-        reviews = self._reviews
-        if reviews is None or not self._options.token_webhook:
+        if not self._options.token_webhook:
             return None
         if not token or len(token) > _MAX_TOKEN_BYTES or not token.isascii():
             return None
         spec = TokenReviewSpec(token=token.decode())
 
         async def review() -> tuple[UserInfo | None, float]:
-            status = await reviews.review_token(spec)
+            status = await self._reviews.review_token(spec)
             return status.user if status.authenticated else None, self._options.token_cache_seconds
 
         try:
@@ -165,9 +164,7 @@ class Authorizer:
         return False
 
     async def _review_access(self, user: UserInfo, verb: str, subresource: str) -> bool:
-        reviews, options = self._reviews, self._options
-        if reviews is None:
-            return False
+        options = self._options
         spec = SubjectAccessReviewSpec(
             resource_attributes=ResourceAttributes(
                 verb=verb,
@@ -183,7 +180,7 @@ class Authorizer:
         )
 
         async def review() -> tuple[bool, float]:
-            if (await reviews.review_access(spec)).allowed:
+            if (await self._reviews.review_access(spec)).allowed:
                 return True, options.allowed_cache_seconds
             return False, options.denied_cache_seconds
 

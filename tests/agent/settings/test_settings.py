@@ -365,7 +365,11 @@ def test_all_errors_are_reported_at_once_each_with_its_line(config: Path) -> Non
     errors = mistakes(
         config,
         text,
-        flags={"port": "x", "node_labels": "a b=c,d"},
+        flags={
+            "port": "x",
+            "node_labels": "a b=c,d",
+            "shutdown_grace_period_by_pod_priority": "x,0=20,y",
+        },
         environment={"PODSTATUS_MAX_PODS": "-1"},
     )
     places = sorted(line.split(": ")[0] for line in errors)
@@ -379,6 +383,8 @@ def test_all_errors_are_reported_at_once_each_with_its_line(config: Path) -> Non
             "--port",
             "--node-labels",
             "--node-labels",
+            "--shutdown-grace-period-by-pod-priority",
+            "--shutdown-grace-period-by-pod-priority",
             "PODSTATUS_MAX_PODS",
         ]
     )

@@ -7,19 +7,16 @@ import ssl
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-import msgspec
+from podstatus.client.kubeconfig.model import RedactedStruct
 
 
-class Credentials(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Credentials(RedactedStruct, frozen=True, kw_only=True, eq=False):
     """The credentials of one request. Immutable: a renewal creates a new value."""
 
     authorization: str | None = None
     """The value of the Authorization header, such as `Bearer …`."""
     tls: ssl.SSLContext | None = None
     """The trusted CAs, and the client certificate if there is one; None without TLS."""
-
-    def __repr__(self) -> str:
-        return "Credentials(…)"
 
     def updated(self, authorization: str | None, tls: ssl.SSLContext | None) -> "Credentials":
         """Return the same object as long as nothing changed."""

@@ -14,6 +14,13 @@ from podstatus.client.config_errors import KubeconfigError
 from podstatus.kube.scalars.go_text import go_quoted
 
 
+class RedactedStruct(msgspec.Struct, frozen=True, kw_only=True):
+    """Base class of values that may have secrets: their repr is the name of the type."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"
+
+
 class Pem(msgspec.Struct, frozen=True, kw_only=True):
     """Certificates or a key: in a file, or inline in the kubeconfig."""
 
@@ -31,7 +38,7 @@ class Pem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.path} ({self.field})" if self.path else self.field
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+class Cluster(RedactedStruct, frozen=True, kw_only=True):
     """A server and its trusted CA."""
 
     server: str = ""
@@ -42,9 +49,6 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     proxy_url: str = ""
     plugin_config: msgspec.Raw | None = None
     """Configuration for exec plugins, as JSON."""
-
-    def __repr__(self) -> str:
-        return "Cluster(…)"
 
 
 class PluginVariable(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +76,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return f"ExecPlugin({self.command})"
 
 
-class User(msgspec.Struct, frozen=True, kw_only=True):
+class User(RedactedStruct, frozen=True, kw_only=True):
     token: str = ""
     token_file: str = ""
     username: str = ""
@@ -88,9 +92,6 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         """Return the files whose content would allow others to act as this user."""
         paths = (self.token_file, *(pem.path for pem in self.key))
         return tuple(path for path in paths if path)
-
-    def __repr__(self) -> str:
-        return "User(…)"
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

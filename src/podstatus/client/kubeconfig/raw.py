@@ -7,14 +7,11 @@ from typing import Any
 
 import msgspec
 
-from podstatus.client.kubeconfig.model import ExecPlugin
+from podstatus.client.kubeconfig.model import ExecPlugin, RedactedStruct
 
 
-class RawFields(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """Base class: names in kebab case, and a repr without values, which may be secrets."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(…)"
+class RawFields(RedactedStruct, frozen=True, kw_only=True, rename="kebab"):
+    """Base class: names in kebab case."""
 
 
 class RawExtension(RawFields, frozen=True, kw_only=True):
@@ -54,7 +51,7 @@ class RawUser(RawFields, frozen=True, kw_only=True):
     as_user: str = msgspec.field(default="", name="as")
     as_uid: str = ""
     as_groups: tuple[str, ...] = ()
-    as_user_extra: dict[str, Any] = {}
+    as_user_extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class RawContext(RawFields, frozen=True, kw_only=True):

@@ -7,15 +7,13 @@ import asyncio
 import logging
 import ssl
 
-import msgspec
-
 from podstatus.base.clock import Clock
 from podstatus.client.auth.config import Credentials
 from podstatus.client.auth.exec_plugin.exec_credential import PluginCredential
 from podstatus.client.auth.exec_plugin.run_plugin import PluginCommand
 from podstatus.client.auth.tls import KeyPair, PemContent, TlsFiles, UnusableTlsError
 from podstatus.client.config_errors import CredentialsError
-from podstatus.client.kubeconfig.model import Pem
+from podstatus.client.kubeconfig.model import Pem, RedactedStruct
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +25,7 @@ _MIN_RUN_INTERVAL_NS = _SECOND
 """Minimum time between a run that failed, or returned a refused credential, and the next run."""
 
 
-class _CachedCredential(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class _CachedCredential(RedactedStruct, frozen=True, kw_only=True, eq=False):
     """The plugin's last credential, and the values derived from it. Times are Unix ns."""
 
     credential: PluginCredential
@@ -36,9 +34,6 @@ class _CachedCredential(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The TLS context without the plugin's certificate; replaced when CA files change."""
     expires: int | None
     renew_at: int | None
-
-    def __repr__(self) -> str:
-        return "_CachedCredential(…)"
 
 
 class ExecCredentials:

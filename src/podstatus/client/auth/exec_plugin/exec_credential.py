@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from podstatus.base.msgspec_json import decode_json
-from podstatus.client.kubeconfig.model import Cluster, ExecPlugin
+from podstatus.client.kubeconfig.model import Cluster, ExecPlugin, RedactedStruct
 from podstatus.client.kubeconfig.validate import is_header_text
 from podstatus.kube.scalars.time import Time, TimeError
 
@@ -20,25 +20,19 @@ class InvalidExecCredentialError(Exception):
     """A plugin's output is invalid; the message has the reason, such as `it printed no JSON`."""
 
 
-class PluginCredential(msgspec.Struct, frozen=True, kw_only=True):
+class PluginCredential(RedactedStruct, frozen=True, kw_only=True):
     token: str = ""
     certificate: bytes = b""
     key: bytes = b""
     expires: int | None = None
     """Nanoseconds since the Unix epoch; None if the credential is valid until it is refused."""
 
-    def __repr__(self) -> str:
-        return "PluginCredential(…)"
 
-
-class _Status(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Status(RedactedStruct, frozen=True, kw_only=True, rename="camel"):
     expiration_timestamp: str | None = None
     token: str | None = None
     client_certificate_data: str | None = None
     client_key_data: str | None = None
-
-    def __repr__(self) -> str:
-        return "_Status(…)"
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -105,7 +105,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """Those of the rule, plus `alertname`, `severity`, `node`, `namespace` and `pod` where they
     apply."""
     annotations: Mapping[str, str] = {}
-    """Rendered when the alert started firing."""
+    """Rendered each time the rule holds; empty while pending. A copy that was sent has the texts of
+    that time."""
     since: int
     """When the rule started to hold."""
     fired: int = 0

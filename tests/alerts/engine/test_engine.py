@@ -1,5 +1,7 @@
 """The life cycle of alerts: pending, firing, resolved."""
 
+import msgspec
+
 from podstatus.alerts.model import Alert, Rule
 from podstatus.alerts.rules.load import LoadedRule
 from tests.support.alert_rules import (
@@ -65,6 +67,21 @@ def test_an_alert_evaluated_late_fires_then_and_stays() -> None:
     assert (fired.state, fired.fired) == ("firing", late)
     assert asked.next_due() is None
     assert asked.advance(late) == []
+
+
+def test_a_firing_alert_shows_present_values_and_reports_no_change() -> None:
+    asked = engine(msgspec.structs.replace(CRASHES, keep_firing_for_seconds=30))
+    [fired] = asked.update(pod(), pod_like(name="web", restarts=4), AT)
+    assert asked.update(pod(), pod_like(name="web", restarts=5), AT + SECOND) == []
+    (shown,) = asked.alerts().values()
+    assert shown.annotations == {"summary": "web restarted 5 times"}
+    assert msgspec.structs.replace(shown, annotations=fired.annotations) == fired
+    [ceased] = asked.update(pod(), pod_like(name="web", restarts=0), AT + 2 * SECOND)
+    assert ceased.annotations == shown.annotations
+    [again] = asked.update(pod(), pod_like(name="web", restarts=6), AT + 3 * SECOND)
+    assert (again.ceased, again.annotations) == (0, {"summary": "web restarted 6 times"})
+    [resolved] = asked.subject_removed(pod(), AT + 4 * SECOND)
+    assert resolved.annotations == again.annotations
 
 
 def test_annotations_are_the_latest_before_it_fired() -> None:
@@ -234,7 +251,8 @@ def test_one_that_fired_before_a_restart_does_not_fire_again() -> None:
     after = restarted(before, CRASHES)
     assert after.update(pod(), pod_like(restarts=5), AT + SECOND) == []
     assert after.all_known("pod", AT + SECOND) == []
-    assert after.alerts() == {fired.id: fired}
+    shown = msgspec.structs.replace(fired, annotations={"summary": " restarted 5 times"})
+    assert after.alerts() == {fired.id: shown}
 
 
 def test_a_restored_alert_is_resumed_once_when_its_subject_is_evaluated() -> None:

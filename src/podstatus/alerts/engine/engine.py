@@ -217,10 +217,13 @@ class Engine:
             active.alert = state_machine.move_to_subject(active.alert, rule, subject)
             active.annotations = result.annotations
             self._fire_or_schedule(active, rule, now)
-        elif active.alert.ceased:
+            return active.alert if active.alert is not before else None
+        if active.alert.ceased:
             active.alert = state_machine.reactivate(active.alert)
             self._timers.cancel((key, name))
-        return active.alert if active.alert is not before else None
+        # Shown, but not reported: a text with new values is no news for a receiver.
+        active.alert = state_machine.set_annotations(active.alert, result.annotations)
+        return active.alert if before.ceased else None
 
     def _activate(self, rule: Rule, subject: Subject, held: RuleHolds, now: int) -> Alert:
         self._activations += 1

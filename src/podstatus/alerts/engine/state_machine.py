@@ -31,6 +31,13 @@ def fire(alert: Alert, annotations: Mapping[str, str], now: int) -> Alert:
     return msgspec.structs.replace(alert, state="firing", annotations=annotations, fired=now)
 
 
+def set_annotations(alert: Alert, annotations: Mapping[str, str]) -> Alert:
+    """Return the firing alert with its texts as they are now."""
+    if alert.annotations == annotations:
+        return alert
+    return msgspec.structs.replace(alert, annotations=annotations)
+
+
 def start_keep_firing(alert: Alert, now: int) -> Alert:
     """Return the alert as no longer holding: it fires until `keepFiringFor` expires."""
     return msgspec.structs.replace(alert, ceased=now)

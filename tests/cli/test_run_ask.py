@@ -108,7 +108,7 @@ def check_timeline(running: AgentProcess) -> None:
     listed = ask(running, "timeline", "flaky", "--list").stdout.splitlines()
     assert len(listed) == len(moments)
     drawn = ask(running, "timeline", "flaky", "--width", "120").stdout
-    assert drawn.startswith("default/flaky is healthy. Ready for ")
+    assert drawn.startswith("default/flaky is crashing. Container app exited ")
     assert "↻2" in drawn
     assert "! BackOff app: " in drawn
 
@@ -119,9 +119,9 @@ def check_outage(running: AgentProcess) -> None:
     try:
         shown = ask(running, "get", "pods", "-o", "wide")
         assert "showing the data of the agent" in shown.stderr
-        assert shown.stdout.splitlines()[1].split()[-1] == "healthy"
+        assert shown.stdout.splitlines()[1].split()[-1] == "crashing"
         described = ask(running, "describe", "pod", "flaky", "--from", "agent").stdout
-        assert "Health:            healthy: Ready for " in described
+        assert "Health:            crashing: Container app exited " in described
         assert "BackOff" in described
         assert NODE in ask(running, "get", "node", "--from", "agent").stdout
         assert "BackOff" in ask(running, "get", "events", "--from", "agent").stdout

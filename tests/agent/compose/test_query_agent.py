@@ -73,8 +73,8 @@ async def test_a_crash_and_a_recovery_are_in_the_timeline(
             return bool(pods) and pods[0]["containers"][0].get("restarts") == 1
 
         (pod,) = (await client.until(ready, restarted))["pods"]
-        assert pod["health"]["state"] == "healthy"
-        assert pod["health"]["message"].endswith("after 1 restart.")
+        assert pod["health"]["state"] == "crashing"
+        assert pod["health"]["message"].endswith("Error 3, 1 restart; it is running again.")
         path = "/v1/pods/default/web/timeline"
         after = await client.until(path, lambda body: states(body)[-2:] == RECOVERED)
         assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]

@@ -208,3 +208,43 @@ def test_a_sentence_is_one_line() -> None:
     assert said == "Container app is waiting: CreateContainerError: cannot: no such file"
     ended = pod("Failed", reason="Evicted", message="no\nmemory")
     assert pod_health(ended, NOW).message == "Evicted: no memory"
+
+
+def restarted(seconds: float, last: str = "terminated Error 3") -> ContainerSummary:
+    """A container that runs again, so long after its last end."""
+    state = parse_container_state(last)
+    assert state is not None
+    finished = Time(NOW - round(seconds * 1e9))
+    return app("running", last_state=structs.replace(state, finished_at=finished), restarts=2)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_container_that_crashed_a_short_time_ago_is_crashing(*, ready: bool) -> None:
+    health = pod_health(pod("Running", LOG, restarted(34), ready=ready), NOW)
+    assert health.state is HealthState.CRASHING
+    assert health.message == (
+        "Container app exited 34 s ago: Error 3, 2 restarts; it is running again."
+    )
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        restarted(600),
+        restarted(34, "terminated Completed 0"),
+        app("running", last_state=parse_container_state("terminated Error 3"), restarts=1),
+    ],
+    ids=["ten minutes ago", "exited with 0", "at an unknown time"],
+)
+def test_a_container_without_a_recent_crash_is_healthy(container: ContainerSummary) -> None:
+    assert pod_health(pod("Running", container, ready=True), NOW).state is HealthState.HEALTHY
+
+
+def test_a_crash_until_the_last_moment_of_the_window_counts() -> None:
+    health = pod_health(pod("Running", restarted(599.9), ready=True), NOW)
+    assert health.message.startswith("Container app exited 9 min 59 s ago: ")
+
+
+def test_a_problem_of_now_comes_before_a_crash_of_the_past() -> None:
+    waiting = ContainerSummary(name="db", state=parse_container_state("waiting ErrImagePull"))
+    assert pod_health(pod("Running", restarted(34), waiting), NOW).state is HealthState.BLOCKED

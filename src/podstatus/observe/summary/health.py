@@ -1,6 +1,7 @@
 """The health of a pod: a state for tables and alerts, and a sentence with the cause.
 
 crashing   Container app exited: Error 3, 4 restarts; it will be restarted after a back-off.
+crashing   Container app exited 34 s ago: Error 3, 2 restarts; it is running again.
 stuck      The deletion is overdue by 95 s; container app is still running.
 """
 
@@ -23,6 +24,10 @@ STUCK_DELETION_SECONDS = 60
 """Time beyond the grace period after which a deletion is stuck."""
 STUCK_PENDING_SECONDS = 300
 """Time after which a Pending pod is stuck."""
+CRASH_WINDOW_SECONDS = 600
+"""Time after a crash until a container that runs again is healthy. The kubelet resets the restart
+back-off of a container that has run for so long (MaxContainerBackOff twice).
+"""
 
 
 class HealthState(StrEnum):
@@ -37,7 +42,7 @@ class HealthState(StrEnum):
     UNREADY = "unready"
     """It runs, but a readiness probe or gate fails."""
     CRASHING = "crashing"
-    """A container exits repeatedly."""
+    """A container has crashed, and is restarted or was restarted within the last ten minutes."""
     BLOCKED = "blocked"
     """A container cannot be started."""
     STUCK = "stuck"
@@ -68,6 +73,9 @@ def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
     for container in pod.containers:
         if (health := _container_health(pod, container)) is not None:
             return health
+    for container in pod.containers:
+        if (message := _recent_crash_message(container, now)) is not None:
+            return PodHealth(HealthState.CRASHING, message)
     if pod.ready:
         return PodHealth(HealthState.HEALTHY, _ready_message(pod, now))
     if pod.phase == "Pending":
@@ -165,10 +173,28 @@ def _crash_message(container: ContainerSummary) -> str:
     how = _termination_text(ended) or "unknown"
     if not container.restarts:
         return f"Container {container.name} exited: {how}; it will be restarted."
-    times = f"{container.restarts} restart{'s' if container.restarts != 1 else ''}"
+    times = _count_restarts(container)
     return (
         f"Container {container.name} exited: {how}, {times}; it will be restarted after a back-off."
     )
+
+
+def _recent_crash_message(container: ContainerSummary, now: Time) -> str | None:
+    """Return the message for a running container that crashed a short time ago, None for others."""
+    last = container.last_state
+    if not _is_running(container) or last is None or not last.has_failed or not last.finished_at:
+        return None
+    elapsed = (now - last.finished_at) / _SECOND
+    if elapsed >= CRASH_WINDOW_SECONDS:
+        return None
+    return (
+        f"Container {container.name} exited {format_duration(elapsed)} ago: "
+        f"{_termination_text(last)}, {_count_restarts(container)}; it is running again."
+    )
+
+
+def _count_restarts(container: ContainerSummary) -> str:
+    return f"{container.restarts} restart{'s' if container.restarts != 1 else ''}"
 
 
 def _termination_text(state: ContainerStateSummary | None) -> str:

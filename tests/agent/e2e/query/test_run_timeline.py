@@ -151,7 +151,8 @@ def see_the_list(moments: list[Document], lines: list[str]) -> None:
 
 def see_the_drawing(moments: list[Document], lines: list[str]) -> None:
     """It says how the pod is, draws each part, and tells below what happened, all of it."""
-    assert re.fullmatch(r"\S+/flaky is healthy\. Ready for \d+ s, after 3 restarts\.", lines[0])
+    begin, end = r"\S+/flaky is crashing\. Container app exited ", r": Error 5, 3 restarts; it is.*"
+    assert re.fullmatch(begin + r"(\d+ min )?\d+ s ago" + end, lines[0])
     assert all(len(line) <= 100 for line in lines)
     rows = {line.split()[0]: line for line in lines if line.strip()}
     assert "█ Running █" in rows["phase"]

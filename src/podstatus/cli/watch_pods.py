@@ -29,7 +29,7 @@ from podstatus.cli.document_output import write_json_line, write_yaml
 from podstatus.cli.options import (
     OutputFormat,
 )
-from podstatus.cli.render.table_layout import TableLayout
+from podstatus.cli.render.table_layout import TableLayout, shorten_columns
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.cli.styled_output import TablePrinter, redraw
 from podstatus.cli.terminal import write
@@ -55,6 +55,8 @@ _MIN_WIDTHS = {
     "IP": len("192.168.100.100"),
 }
 """Minimum column widths, so that later rows rarely need wider columns than the rows above."""
+_SHORTENED_WIDTHS = {heading: _MIN_WIDTHS[heading] for heading in ("NAME", "NAMESPACE")}
+"""How far names are shortened on a screen, where a pod should take one line."""
 
 
 def watch_pods(
@@ -221,7 +223,7 @@ def _render_page(feed: PodFeed, away: str, staleness: str, columns: _Columns) ->
     size, now = shutil.get_terminal_size(), current_time()
     # Health depends on the time: a pod becomes stuck without an event.
     pods = [structs.replace(pod, health=pod_health(pod, now)) for pod in feed.pods()]
-    table = columns.table(pods, now)
+    table = shorten_columns(columns.table(pods, now), size.columns, _SHORTENED_WIDTHS)
     count = _count_health(pods)
     if away:
         foot = f"{count}; the agent is unreachable: {escape_control_chars(away)}"

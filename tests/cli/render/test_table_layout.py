@@ -1,6 +1,8 @@
 """The layout of tables for pipes and terminals."""
 
-from podstatus.cli.render.table_layout import TableLayout
+import pytest
+
+from podstatus.cli.render.table_layout import TableLayout, shorten_columns
 from podstatus.cli.render.tables import Table
 
 TABLE = Table(
@@ -93,3 +95,41 @@ def test_how_things_are_is_coloured() -> None:
     assert [(line.plain[span.start : span.end], span.style) for span in line.spans] == [
         ("Running", "green")
     ]
+
+
+LONG = "web-7d4b9c6f5d-x2x9q-of-a-very-long-deployment-abcde"
+PODS = Table(
+    ("NAMESPACE", "NAME", "READY", "STATUS"),
+    (
+        ("default", "web", "1/1", "Running"),
+        ("a-namespace-of-a-team", LONG, "0/1", "CrashLoopBackOff"),
+    ),
+)
+LIMITS = {"NAME": 16, "NAMESPACE": 11}
+
+
+@pytest.mark.parametrize("width", [60, 80, 95])
+def test_names_are_shortened_as_far_as_a_line_needs_it(width: int) -> None:
+    table = shorten_columns(PODS, width, LIMITS)
+    lines = text(table, width)
+    assert len(lines) == 3
+    assert max(map(len, lines)) == width
+    (_, first), (_, shortened) = (row[:2] for row in table.rows)
+    assert first == "web"
+    begin, _, end = shortened.partition("…")
+    assert LONG.startswith(begin)
+    assert LONG.endswith(end)
+    assert 0 <= len(begin) - len(end) <= 1
+
+
+def test_names_that_fit_stay() -> None:
+    assert shorten_columns(PODS, 98, LIMITS) == PODS
+
+
+def test_namespaces_are_shortened_after_names() -> None:
+    rows = shorten_columns(PODS, 52, LIMITS).rows
+    assert rows[1][:2] == ("a-name…-team", "web-7d4b…t-abcde")
+
+
+def test_where_no_shortening_helps_columns_go_below() -> None:
+    assert len(text(shorten_columns(PODS, 30, LIMITS), 30)) == 6

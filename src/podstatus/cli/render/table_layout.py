@@ -4,7 +4,7 @@ Not by `rich.table`, which truncates or folds the cells of a table that is too w
 that do not fit are continued on the next line, so that names can be copied.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import msgspec
@@ -28,6 +28,35 @@ class _ColumnGroup(msgspec.Struct, frozen=True):
     columns: range
     indent: int
     gap: int
+
+
+def shorten_columns(table: Table, width: int, min_widths: Mapping[str, int]) -> Table:
+    """Return the table with shorter names, so that a row fits into a line of `width`.
+
+    `min_widths` has the columns to shorten, in this order, and how far. A name is shortened in its
+    middle: pods of one owner differ at the end. Rows may still be too wide.
+    """
+    rows = [list(row) for row in table.rows]
+    for heading, min_width in min_widths.items():
+        if heading not in table.headings:
+            continue
+        column = table.headings.index(heading)
+        widths = [max(map(cell_len, cells)) for cells in zip(table.headings, *rows, strict=True)]
+        if table.headings[-1] in PROSE_HEADINGS:
+            widths[-1] = min(widths[-1], _MIN_TEXT_WIDTH)
+        excess = sum(widths) + _NARROW_GAP * (len(widths) - 1) - width
+        if excess > 0:
+            limit = max(min_width, widths[column] - excess)
+            for row in rows:
+                row[column] = _shorten(row[column], limit)
+    return Table(table.headings, tuple(tuple(row) for row in rows))
+
+
+def _shorten(name: str, width: int) -> str:
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 2
+    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 class TableLayout:

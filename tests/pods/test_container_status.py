@@ -1,8 +1,11 @@
 """The status of a container, from its attempts and the previous status."""
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
+from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import (
     Container,
@@ -19,7 +22,7 @@ from podstatus.kube.objects.pod_status import (
     PodCondition,
     VolumeMountStatus,
 )
-from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
+from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
@@ -122,6 +125,21 @@ def test_an_attempt_is_shown_in_full() -> None:
     assert (status.image, status.image_id) == ("app:2", "sha256:abc")
     assert status.user is not None
     assert status.user.linux == attempt.user
+
+
+def test_times_of_what_has_not_happened_may_be_none() -> None:
+    unset: Any = None
+    facts = ContainerFacts(
+        name="app",
+        state=ContainerRunState.EXITED,
+        created_at=unset,
+        started_at=unset,
+        finished_at=unset,
+    )
+    assert (facts.created_at, facts.started_at, facts.finished_at) == (UNSET_TIME,) * 3
+    exit_ = app(facts).state.terminated
+    assert exit_ is not None
+    assert to_document(exit_) | {"startedAt": None, "finishedAt": None} == to_document(exit_)
 
 
 def test_a_container_that_was_not_created_shows_the_image_of_the_spec() -> None:

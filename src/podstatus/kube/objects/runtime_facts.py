@@ -16,6 +16,8 @@ other fields have a neutral default (docs/reference/runtime-facts.md lists them)
 
 from enum import Enum
 
+from msgspec import structs
+
 from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.pod_status import LinuxContainerUser
 from podstatus.kube.scalars.quantity import Quantity
@@ -95,6 +97,12 @@ class ContainerFacts(Wire, frozen=True, kw_only=True):
     """The user of its first process."""
     active: bool = True
     """Whether it belongs to the current sandbox, not to a discarded one."""
+
+    def __post_init__(self) -> None:
+        # Runtimes have None for what has not happened yet; readers have one kind of unset time.
+        for name in ("created_at", "started_at", "finished_at"):
+            if getattr(self, name) is None:
+                structs.force_setattr(self, name, UNSET_TIME)
 
 
 class PodFacts(Wire, frozen=True, kw_only=True):

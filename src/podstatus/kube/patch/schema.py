@@ -136,6 +136,7 @@ def _element(type_name: str) -> Schema | None:
     return Schema(type=type_name[:-1]) if type_name.endswith("?") else None
 
 
+@cache
 def table_rows(table: str) -> dict[str, str]:
     """Return the entries `Type: field=… field=…` of a table, continued on indented lines."""
     lines = re.sub(r"\n +", " ", table).strip().splitlines()

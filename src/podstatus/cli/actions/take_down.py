@@ -35,7 +35,8 @@ from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
 from podstatus.cli.drain_node import wait_drained
-from podstatus.cli.terminal import write
+from podstatus.cli.render.wrap import wrap_text
+from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
 from podstatus.kube.unstructured import nested_str, nested_value
 from podstatus.runtime.port import RuntimeDownError
@@ -122,9 +123,13 @@ def _was_embedded(folder: Path) -> bool:
 def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
     if options.assume_yes:
         return
-    files = f"removes {folder}" if options.remove_files else f"leaves its files in {folder}"
-    agent = "stops the agent and its API server" if is_running else "finds no agent to stop"
-    write(f"This deletes all pods of the node, ends their containers, {agent}, and {files}.\n")
+    agent = "stops the agent and its API server" if is_running else "no agent runs there"
+    files = "removes" if options.remove_files else "keeps"
+    text = (
+        f"This deletes all pods of the node in {folder} and ends their containers; {agent}; "
+        f"{files} the files of the node."
+    )
+    write("".join(f"{line}\n" for line in wrap_text(text, terminal_width())))
     if not typer.confirm("Continue?"):
         raise RequestError("nothing was changed")
 

@@ -88,8 +88,9 @@ def _tail(state: AgentState) -> Iterator[str]:
 
 
 def _restart(restart: AgentExit) -> str:
+    """When and how it ended; its last words are the reason, unless it was killed."""
     how = f"killed by {restart.signal}" if restart.signal else f"exit code {restart.exit_code}"
-    last = f": {restart.last_lines[-1]}" if restart.last_lines else ""
+    last = f": {restart.last_lines[-1]}" if restart.last_lines and not restart.signal else ""
     return f"{restart.at}, {how} after {format_duration(restart.lived_seconds)}{last}"
 
 

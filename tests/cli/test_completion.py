@@ -55,6 +55,12 @@ def offered(root_dir: Path, *words: str) -> list[str]:
         (("get", "events", "web"), []),
         (("describe", "n"), ["nodes"]),
         (("logs", "db", "-c", "s"), ["side"]),
+        (("exec", "d"), ["db"]),
+        (("exec", "db", "-c", "a"), ["app"]),
+        (("delete", "po"), ["pod"]),
+        (("delete", "pod", "web-0", "web"), ["web-1"]),
+        (("delete", "pod", "-n", "other", "w"), ["web-2"]),
+        (("st",), ["status", "stop"]),
     ],
 )
 def test_what_is_there_is_offered(tmp_path: Path, words: tuple[str, ...], names: list[str]) -> None:

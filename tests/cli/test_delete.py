@@ -91,6 +91,13 @@ def test_what_is_named_or_selected_is_deleted(
     assert existing(server) == left
 
 
+def test_a_pod_of_another_cluster_is_deleted(server: ApiServerThread) -> None:
+    words = ["delete", "pod", "a", "--kubeconfig", str(server.kubeconfig)]
+    result = CliRunner().invoke(app, words)
+    assert (result.stdout, result.stderr) == ('pod "a" deleted from default namespace\n', "")
+    assert ("default", "a") not in existing(server)
+
+
 def test_the_pods_of_a_file_are_deleted(server: ApiServerThread, root_dir: Path) -> None:
     text = """
     {kind: Pod, metadata: {name: b}}

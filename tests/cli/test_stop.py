@@ -9,6 +9,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
+from podstatus.cli.actions.stop_agent import StoppedAgent, terminate_agent
 from podstatus.cli.register_commands import app
 
 AGENT = """
@@ -59,6 +60,13 @@ def test_one_that_does_not_end_is_reported(tmp_path: Path) -> None:
         assert process.poll() is None
     assert result.exit_code == 1
     assert f"the agent (pid {process.pid}) has not ended within 0.1 s" in result.stderr
+
+
+def test_one_that_does_not_end_is_killed_if_asked_for(tmp_path: Path) -> None:
+    with fake_agent(tmp_path, "deaf") as process:
+        stopped = terminate_agent(tmp_path, 0.1, kill=True)
+        assert process.wait(60) == -9
+    assert stopped == StoppedAgent(process.pid, "n1")
 
 
 def test_a_process_that_a_planted_lock_names_gets_no_signal(tmp_path: Path) -> None:

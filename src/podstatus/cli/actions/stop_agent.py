@@ -60,10 +60,11 @@ def _leftovers_remedy(folder: Path) -> str:
     return f"containers of {len(pods)} pods run; end them with: podstatus down" if pods else ""
 
 
-def terminate_agent(folder: Path, seconds: float) -> StoppedAgent | None:
+def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> StoppedAgent | None:
     """Send SIGTERM to the agent and wait until it has ended; None if none runs.
 
-    Raises RequestError if the process cannot be verified, or does not end within `seconds`.
+    `kill`: kill one that does not end within `seconds`, 0 for no limit; otherwise it raises
+    RequestError, as for a process that cannot be verified.
     """
     try:
         holder = lock_holder(folder)
@@ -74,12 +75,22 @@ def terminate_agent(folder: Path, seconds: float) -> StoppedAgent | None:
         return None
     process = _open_holder(folder, holder.pid)
     try:
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(process, signal.SIGTERM)
-        _wait_ended(process, holder.pid, seconds)
+        _send(process, signal.SIGTERM)
+        if not _wait_ended(process, holder.pid, seconds):
+            message = f"the agent (pid {holder.pid}) has not ended within {seconds:g} s"
+            if not kill:
+                raise RequestError(f"{message}; wait again with podstatus stop")
+            write(f"{message}; killing it\n")
+            _send(process, signal.SIGKILL)
+            _wait_ended(process, holder.pid, 0)
     finally:
         os.close(process)
     return StoppedAgent(holder.pid, "" if endpoints is None else endpoints.node)
+
+
+def _send(process: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(process, number)
 
 
 def _open_holder(folder: Path, pid: int) -> int:
@@ -87,7 +98,7 @@ def _open_holder(folder: Path, pid: int) -> int:
     lock = folder / LOCK_FILE
     try:
         process = os.pidfd_open(pid) if pid > 0 else -1
-    except OSError:
+    except (AttributeError, OSError):  # macOS has no pidfd
         process = -1
     if process >= 0:
         # In this order: the pidfd never refers to another process.
@@ -113,16 +124,14 @@ def _has_open(pid: int, path: Path) -> bool:
     return False
 
 
-def _wait_ended(process: int, pid: int, seconds: float) -> None:
+def _wait_ended(process: int, pid: int, seconds: float) -> bool:
+    """Return whether the process has ended within `seconds`, 0 for no limit."""
     poller = select.poll()
     poller.register(process, select.POLLIN)
     first = min(seconds or _PATIENCE_SECONDS, _PATIENCE_SECONDS)
     if poller.poll(first * 1000):
-        return
-    if not seconds or seconds > first:
-        write(f"waiting for pid {pid} to end; with --on-stop=drain it ends its pods first\n")
-        if poller.poll((seconds - first) * 1000 if seconds else None):
-            return
-    raise RequestError(
-        f"the agent (pid {pid}) has not ended within {seconds:g} s; wait again with podstatus stop"
-    )
+        return True
+    if seconds and seconds <= first:
+        return False
+    write(f"waiting for pid {pid} to end; with --on-stop=drain it ends its pods first\n")
+    return bool(poller.poll((seconds - first) * 1000 if seconds else None))

@@ -47,6 +47,8 @@ _DEFAULT_GRACE_SECONDS = 30
 """Of a pod, which the records of its containers do not have."""
 _EXTRA_SECONDS = 10.0
 """For a terminated pod to be gone from the API server."""
+_KILL_SECONDS = 60.0
+"""An agent whose pods have ended stops in less than 5 s; one that hangs is killed."""
 _CONNECT_SECONDS = 3.0
 _POLL_SECONDS = 0.2
 _MAX_NAMES = 5
@@ -75,7 +77,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     _confirm(folder, options, is_running=is_running)
     if endpoints is not None:
         _end_pods_by_agent(folder, endpoints, options)
-    if is_running and (stopped := terminate_agent(folder, 0)) is not None:
+    if is_running and (stopped := terminate_agent(folder, _KILL_SECONDS, kill=True)) is not None:
         write(f"stopped the agent (pid {stopped.pid})\n")
     try:
         lock = StateDir(folder, used_by="agent or observer")

@@ -96,4 +96,6 @@ def test_a_lock_without_a_process_gets_no_signal(tmp_path: Path) -> None:
 def test_without_an_agent_there_is_nothing_to_stop(tmp_path: Path) -> None:
     result = stop(tmp_path)
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"podstatus: no agent runs in {tmp_path}; start one with: ")
+    assert result.stderr.startswith(
+        f"podstatus: no agent runs in {tmp_path}; pass the --root-dir of "
+    )

@@ -59,7 +59,7 @@ def test_links_of_the_current_directory_are_not_followed(
     with agent_in(tmp_path / "a"), agent_in(current_dir / ".podstatus"):
         link.rename(tmp_path / "moved")
         link.symlink_to(tmp_path / "moved")
-        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
             found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -67,7 +67,7 @@ def test_files_without_a_running_agent_are_not_read(tmp_path: Path, current_dir:
     with agent_in(current_dir / ".podstatus"):
         text = (current_dir / ".podstatus" / "endpoints.json").read_bytes()
     (current_dir / ".podstatus" / "endpoints.json").write_bytes(b"damaged" + text)
-    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
         found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -75,7 +75,7 @@ def test_files_without_a_running_agent_are_not_read(tmp_path: Path, current_dir:
 def test_what_others_can_write_is_not_used(tmp_path: Path, current_dir: Path, planted: str) -> None:
     with agent_in(current_dir / ".podstatus"):
         (current_dir / planted).chmod(0o777)
-        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
             found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -83,7 +83,7 @@ def test_a_lock_that_others_can_hold_is_not_used(tmp_path: Path, current_dir: Pa
     """A cloned file is readable by all, and whoever can read a file can lock it."""
     with agent_in(current_dir / ".podstatus"):
         (current_dir / ".podstatus/lock").chmod(0o644)
-        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
             found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -99,7 +99,7 @@ def test_a_stopped_agent_of_the_current_directory_is_mentioned(
     tmp_path: Path, current_dir: Path
 ) -> None:
     (current_dir / ".podstatus").mkdir()
-    with pytest.raises(RequestError, match=r"\./\.podstatus exists, but no agent runs there"):
+    with pytest.raises(RequestError, match=r"/podstatus nor in \./\.podstatus; start one"):
         found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -108,5 +108,5 @@ def test_a_stopped_agent_of_the_current_directory_is_mentioned(
 def test_what_another_user_has_is_not_used(tmp_path: Path, current_dir: Path, planted: str) -> None:
     with agent_in(current_dir / ".podstatus"):
         os.chown(current_dir / planted, 65534, 65534)
-        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus;"):
+        with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
             found({"XDG_DATA_HOME": str(tmp_path)})

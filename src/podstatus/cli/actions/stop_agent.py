@@ -6,6 +6,7 @@ nothing, and its number may have been reused.
 
 import os
 import select
+import shlex
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -50,14 +51,20 @@ def _describe_leftovers(folder: Path) -> str:
         return "no containers are running"
     count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
     return (
-        f"the containers of {count} keep running; podstatus run continues with them, podstatus "
-        "down ends them"
+        f"the containers of {count} keep running; podstatus run continues with them; to end them: "
+        f"{_down_command(folder)}"
     )
+
+
+def _down_command(folder: Path) -> str:
+    return f"podstatus down --root-dir {shlex.quote(str(folder))}"
 
 
 def _leftovers_remedy(folder: Path) -> str:
     pods = running_pods(folder / "runtime")
-    return f"containers of {len(pods)} pods run; end them with: podstatus down" if pods else ""
+    if pods:
+        return f"containers of {len(pods)} pods run; end them with: {_down_command(folder)}"
+    return "pass the --root-dir of the agent to stop"
 
 
 def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> StoppedAgent | None:

@@ -72,7 +72,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     except (StateDirError, RootDirError) as error:
         raise RequestError(str(error)) from error
     if not (folder / LOCK_FILE).exists():
-        raise no_agent_error(folder)
+        raise no_agent_error(folder, remedy="pass the --root-dir of the node to take down")
     _refuse_foreign_pods(folder, endpoints)
     _confirm(folder, options, is_running=is_running)
     if endpoints is not None:

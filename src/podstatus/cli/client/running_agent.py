@@ -57,16 +57,12 @@ def no_agent_error(folder: Path, *, remedy: str = "", alternative: str = "") -> 
 
     `remedy` replaces the advice to start one, `alternative` is appended to it.
     """
-    if remedy:
-        return RequestError(f"no agent runs in {folder}; {remedy}")
     start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
-    others = "pass the --root-dir of a running agent"
+    advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
     local = Path(LOCAL_ROOT_DIR)
-    if folder != local.absolute() and local.is_dir():
-        # Of a stopped agent, or planted: it is used only if it is named.
-        others += f" (./{LOCAL_ROOT_DIR} exists, but no agent runs there)"
-    advice = f"start one with: {start}, or {others}{alternative}"
-    return RequestError(f"no agent runs in {folder}; {advice}")
+    # Of a stopped agent, or planted: it is used only if it is named.
+    others = f" nor in ./{LOCAL_ROOT_DIR}" if folder != local.absolute() and local.is_dir() else ""
+    return RequestError(f"no agent runs in {folder}{others}; {advice}{alternative}")
 
 
 def _is_locked(root_dir: Path) -> bool:

@@ -1,5 +1,6 @@
 """The page of `podstatus status`."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -55,8 +56,8 @@ def _head(state: AgentState, now: Time) -> Iterator[str]:
         yield from wrap_text(state.problem, _WIDTH + _KEY_WIDTH)
         if state.left_running:
             names = ", ".join(state.left_running)
-            remedy = "podstatus run continues with them, podstatus down ends them"
-            yield from _field("still run", f"the containers of {names}; {remedy}")
+            down = f"podstatus down --root-dir {shlex.quote(state.root_dir)}"
+            yield from _field("still run", f"the containers of {names}; to end them: {down}")
         return
     name = "the observer" if state.observes else f"node {state.node_name or '<unknown>'}"
     age = _age(state.since, now)

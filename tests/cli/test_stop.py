@@ -66,7 +66,7 @@ def test_one_that_does_not_end_is_killed_if_asked_for(tmp_path: Path) -> None:
     with fake_agent(tmp_path, "deaf") as process:
         stopped = terminate_agent(tmp_path, 0.1, kill=True)
         assert process.wait(60) == -9
-    assert stopped == StoppedAgent(process.pid, "n1")
+    assert stopped == StoppedAgent(process.pid, "the agent of node n1")
 
 
 def test_a_process_that_a_planted_lock_names_gets_no_signal(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.agent.daemon.endpoints_file import RootDirError, read_endpoints
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
@@ -28,8 +28,8 @@ class StoppedAgent(msgspec.Struct, frozen=True):
     """An agent or observer that was stopped."""
 
     pid: int
-    node: str
-    """Empty for an observer, or one that was still starting."""
+    name: str
+    """`the agent of node n1`, `the observer`; without the node if the agent was starting."""
 
 
 def stop_agent(root_dir: Path | None, seconds: float) -> None:
@@ -41,8 +41,7 @@ def stop_agent(root_dir: Path | None, seconds: float) -> None:
     stopped = terminate_agent(folder, seconds)
     if stopped is None:
         raise no_agent_error(folder, remedy=_leftovers_remedy(folder))
-    name = f"the agent of node {stopped.node}" if stopped.node else "the agent"
-    write(f"stopped {name} (pid {stopped.pid}); {_describe_leftovers(folder)}\n")
+    write(f"stopped {stopped.name} (pid {stopped.pid}); {_describe_leftovers(folder)}\n")
 
 
 def _describe_leftovers(folder: Path) -> str:
@@ -92,7 +91,13 @@ def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> Stop
             _wait_ended(process, holder.pid, 0)
     finally:
         os.close(process)
-    return StoppedAgent(holder.pid, "" if endpoints is None else endpoints.node)
+    return StoppedAgent(holder.pid, _name(endpoints))
+
+
+def _name(endpoints: AgentEndpoints | None) -> str:
+    if endpoints is not None and endpoints.observes:
+        return "the observer"
+    return f"the agent of node {endpoints.node}" if endpoints is not None else "the agent"
 
 
 def _send(process: int, number: int) -> None:

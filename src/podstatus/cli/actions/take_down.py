@@ -78,7 +78,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     if endpoints is not None:
         _end_pods_by_agent(folder, endpoints, options)
     if is_running and (stopped := terminate_agent(folder, _KILL_SECONDS, kill=True)) is not None:
-        write(f"stopped the agent (pid {stopped.pid})\n")
+        write(f"stopped {stopped.name} (pid {stopped.pid})\n")
     try:
         lock = StateDir(folder, used_by="agent or observer")
     except StateDirError as error:

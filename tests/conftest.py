@@ -5,7 +5,9 @@ import asyncio
 import gc
 import inspect
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import wraps
 from itertools import islice
@@ -19,6 +21,7 @@ from podstatus.testing.servers.binaries import MissingBinariesError, find_binari
 from tests.support.break_out_table import tables
 
 if TYPE_CHECKING:
+    from podstatus.testing.servers.kube_apiserver import KubeApiServer
     from tests.support.processes.api_servers import EmbeddedServer, RealServer, Server
 
 # The machines that run them are shared: how long one example takes says nothing.
@@ -27,6 +30,7 @@ settings.load_profile("podstatus")
 
 SERVERS = ("embedded", "real")
 REAL = "real_server"
+PLUGIN = "real-tests"
 LONG = "long"
 SLOW = "slow"
 REAL_TESTS = 534
@@ -73,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # Workers of xdist only hand on what they saw.
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(RealTests(config), "real-tests")
+        config.pluginmanager.register(RealTests(config), PLUGIN)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -190,14 +194,29 @@ def each_server(request: pytest.FixtureRequest) -> "Server":
 
 
 @pytest.fixture(scope="session")
-def node_certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def node_certificates(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A folder with server.crt, server.key for nodes on loopback that both servers trust."""
     pytest.importorskip("cryptography", reason="certificates need podstatus[agent]")
     from tests.support.processes.stand_in_node import make_node_certificates  # noqa: PLC0415 - needs aiohttp
 
+    if not why_not_real(request.config):
+        return Path(request.getfixturevalue("real_folder")) / "nodes"
     folder = tmp_path_factory.mktemp("nodes")
     make_node_certificates(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def real_folder(request: pytest.FixtureRequest) -> Path:
+    """Of the real server of all workers, and of the certificates of nodes that it trusts."""
+    config = request.config
+    if hasattr(config, "workerinput"):
+        return Path(config.workerinput[REAL])
+    plugin = config.pluginmanager.get_plugin(PLUGIN)
+    assert isinstance(plugin, RealTests)
+    return plugin.start_server(workers=1)
 
 
 @pytest.fixture(scope="session")
@@ -217,18 +236,14 @@ def embedded_server(
 
 
 @pytest.fixture(scope="session")
-def real_server(
-    tmp_path_factory: pytest.TempPathFactory, node_certificates: Path
-) -> "Iterator[RealServer]":
-    """A real kube-apiserver, one for all tests of this process."""
-    from podstatus.testing.servers.kube_apiserver import running_kube_apiserver  # noqa: PLC0415 - needs aiohttp
-    from tests.support.processes.api_servers import NODES, RealServer  # noqa: PLC0415 - needs aiohttp
+def real_server(real_folder: Path) -> "Iterator[RealServer]":
+    """A real kube-apiserver, one for all tests of all workers."""
+    from podstatus.testing.servers.kube_apiserver import KubeApiServer  # noqa: PLC0415 - needs aiohttp
+    from tests.support.processes.api_servers import RealServer  # noqa: PLC0415 - needs aiohttp
 
-    folder, authority = tmp_path_factory.mktemp("real"), node_certificates / "ca.crt"
-    with running_kube_apiserver(folder, nodes=NODES, node_authority=authority) as running:
-        server = RealServer(running)
-        yield server
-        server.close()
+    server = RealServer(KubeApiServer(real_folder / "server"))
+    yield server
+    server.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -242,19 +257,54 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 class RealTests:
-    """Counts what passed on the real server."""
+    """Runs the real server for all workers, and counts what passed on it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._asked = "real" in config.getoption("--servers")
         self._required: bool = config.getoption("--require-real")
         self._why_not = why_not_real(config)
         self._passed = 0
+        self._server: KubeApiServer | None = None
+
+    def start_server(self, workers: int) -> Path:
+        """Start it, unless it runs; its folder. It ends with this process, however that ends."""
+        from podstatus.testing.servers.kube_apiserver import KubeApiServer  # noqa: PLC0415 - needs aiohttp
+        from tests.support.processes.api_servers import node_names  # noqa: PLC0415 - needs aiohttp
+        from tests.support.processes.stand_in_node import make_node_certificates  # noqa: PLC0415 - needs aiohttp
+
+        if self._server is None:
+            folder = Path(tempfile.mkdtemp(prefix="podstatus-real-"))
+            (folder / "nodes").mkdir()
+            make_node_certificates(folder / "nodes")
+            self._server = KubeApiServer(
+                folder / "server",
+                nodes=[node for number in range(workers) for node in node_names(f"gw{number}")],
+                node_authority=folder / "nodes" / "ca.crt",
+            )
+            self._server.start()
+        return self._server.folder.parent
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        if not self._why_not:
+            workers = len(node.config.getoption("tx"))
+            node.workerinput[REAL] = str(self.start_server(workers))
+
+    def pytest_unconfigure(self) -> None:
+        if self._server is not None:
+            self._server.stop()
+            shutil.rmtree(self._server.folder.parent)
 
     @property
     def _too_few(self) -> bool:
         return self._required and self._passed < REAL_TESTS
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and self._server is not None and len(self._server.pids) < 2:
+            for log in self._server.folder.glob("*.log"):
+                last = log.read_text().splitlines()[-20:]
+                report.sections.append((f"{log.name} of a server that died", "\n".join(last)))
         if report.when == "call" and report.passed and REAL in report.keywords:
             self._passed += 1
 

@@ -160,7 +160,7 @@ def test_an_invalid_kubeconfig_is_reported(tmp_path: Path) -> None:
 def test_the_user_of_a_node_may_be_that_node_and_no_other(
     real_server: RealServer, tmp_path: Path
 ) -> None:
-    access = real_server.process.node_access(NODES[0])
+    access = real_server.node_access(NODES[0])
     kubeconfig = tmp_path / "kubeconfig"
     authority = access.authority.read_bytes()
     client = token_and_kubeconfig.ClientCredentials(

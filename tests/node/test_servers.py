@@ -21,7 +21,7 @@ from podstatus.node.settings import NodeSettings
 from podstatus.testing.servers.access import ServerAccess
 from tests.node.scene import SETTINGS, NodeScene
 from tests.support.loops import until
-from tests.support.processes.api_servers import NODES, Document, RealServer, Server
+from tests.support.processes.api_servers import NODES, Document, Server
 
 NAME = NODES[2]
 NODE = f"/api/v1/nodes/{NAME}"
@@ -41,7 +41,7 @@ def server(each_server: Server) -> Iterator[Server]:
 
 def own_access(server: Server) -> ServerAccess:
     """A client with the node's user, where there is such a user."""
-    return server.process.node_access(NAME) if isinstance(server, RealServer) else server.access
+    return server.node_access(NAME)
 
 
 @asynccontextmanager

@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.servers.streams.node_scene import NodeScene
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import Server, own_real_server
 from tests.support.processes.stand_in_node import running_node
 
 
 @pytest.fixture
-def server(each_server: Server) -> Server:
+def server(request: pytest.FixtureRequest, each_server: Server, tmp_path: Path) -> Iterator[Server]:
     """Each of the servers that were chosen."""
-    return each_server
+    if each_server.is_real and request.node.get_closest_marker("own_server"):
+        with own_real_server(tmp_path / "real") as own:
+            yield own
+    else:
+        yield each_server
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.process_runtime import need_bubblewrap
 from tests.tour.agents import TouringAgent, running_agent
 from tests.tour.judge import name_of, play, records
 
-NODE = "node-p"
+NODE = NODES[15]
 OPTIONS = (
     *("--runtime", "process", "--isolation", "bubblewrap", "--register-with-taints", ""),
     *("--ready-after-restart", "kubelet"),
@@ -25,9 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), need_bubblewrap]
 
 @pytest.fixture(scope="module")
 def agent(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TouringAgent]:
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
     folder = tmp_path_factory.mktemp("tour")
     with running_agent(folder, access.kubeconfig, NODE, each_server.access, *OPTIONS) as agent:
         yield agent

@@ -4,21 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.tour.agents import TouringAgent, running_agent
 from tests.tour.judge import name_of, play, records
 from tests.tour.scripts import SCRIPTS, simulated
 
-NODE = "node-h"
+NODE = NODES[7]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def agent(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TouringAgent]:
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
     folder = tmp_path_factory.mktemp("tour")
     with running_agent(folder, access.kubeconfig, NODE, each_server.access) as agent:
         yield agent

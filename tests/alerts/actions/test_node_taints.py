@@ -265,7 +265,7 @@ async def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(
         await scene(each_server.access)
         if isinstance(each_server, RealServer):
             with pytest.raises(ActionError, match="denied the request") as raised:
-                await scene(each_server.process.node_access(name))
+                await scene(each_server.node_access(name))
             assert type(raised.value) is ActionError
     finally:
         each_server.client.delete(path)

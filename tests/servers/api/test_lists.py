@@ -194,6 +194,7 @@ def test_a_version_that_is_still_to_come_is_waited_for_in_vain(
     assert answer[1]["message"].startswith("Timeout: Too large resource version: ")
 
 
+@pytest.mark.own_server
 def test_what_was_forgotten_has_to_be_listed_anew(
     server: Server, namespace: str, five: list[str]
 ) -> None:

@@ -34,7 +34,7 @@ def namespace(real_server: RealServer) -> str:
 @pytest.fixture
 def agent(real_server: RealServer) -> Iterator[Client]:
     """The agent of `ME`."""
-    client = real_server.node_client(ME)
+    client = Client(real_server.node_access(ME))
     yield client
     client.close()
 
@@ -43,7 +43,7 @@ def agent(real_server: RealServer) -> Iterator[Client]:
 def no_nodes(admin: Client) -> Iterator[None]:
     """Nodes are in no namespace: each case begins and ends without them."""
     yield
-    for node in NODES:
+    for node in (ME, OTHER):
         admin.delete(f"/api/v1/nodes/{node}")
         admin.delete(f"{LEASES}/{node}")
 
@@ -263,7 +263,7 @@ def test_it_records_events(agent: Client, namespace: str) -> None:
 
 
 def test_whoever_has_no_token_or_a_wrong_one_is_nobody(real_server: RealServer) -> None:
-    access = real_server.process.node_access(ME)
+    access = real_server.node_access(ME)
     access.token = "wrong"  # noqa: S105 - that is the point
     client = Client(access)
     assert refusal(client.get("/api/v1/nodes")) == (401, "Unauthorized")

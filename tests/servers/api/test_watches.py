@@ -121,6 +121,7 @@ def test_nobody_gets_bookmarks_unasked(server: Server, namespace: str) -> None:
         assert [told(event) for event in watch.rest()] == [("ADDED", "a")]
 
 
+@pytest.mark.own_server
 def test_a_watch_from_a_forgotten_version_says_so_and_ends(server: Server, namespace: str) -> None:
     stored = [created(server.client, maps(namespace), config_map(name)) for name in "ab"]
     server.forget()

@@ -33,6 +33,7 @@ from podstatus.kube.objects.pod import ApiUID
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.servers.access import ServerAccess
+from tests.support.processes.api_servers import NODES as NAMES
 from tests.support.processes.api_servers import RealServer, Server
 
 OWN_NODE = Path(__file__).parents[3] / "examples" / "own_node.py"
@@ -76,6 +77,7 @@ class Story:
             await self._more.wait()
 
 
+@pytest.mark.own_server
 async def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotten(
     server: Server, namespace: str
 ) -> None:
@@ -207,10 +209,10 @@ async def test_an_agent_may_not_write_to_the_pods_of_others(
     namespace = real_server.new_namespace()
 
     async with client_of(real_server.access) as admin:
-        await admin.create(PODS, pod("mine", "node-a"), namespace=namespace)
-        await admin.create(PODS, pod("others", "node-b"), namespace=namespace)
+        await admin.create(PODS, pod("mine", NAMES[0]), namespace=namespace)
+        await admin.create(PODS, pod("others", NAMES[1]), namespace=namespace)
     patch = b'{"status":{"reason":"Mine"}}'
-    async with client_of(real_server.process.node_access("node-a")) as agent:
+    async with client_of(real_server.node_access(NAMES[0])) as agent:
         pods = HttpPodApi(agent)
         assert (await pods.patch_pod_status(namespace, "mine", patch)).status.reason == "Mine"
         with pytest.raises(RejectedError, match="RBAC") as caught:

@@ -200,7 +200,7 @@ async def test_times_of_microseconds_come_back_as_they_were(server: Server, name
 
 async def test_the_agent_of_a_node_may_record_events(real_server: RealServer) -> None:
     namespace = real_server.new_namespace()
-    access = real_server.process.node_access(NODES[0])
+    access = real_server.node_access(NODES[0])
     async with recording(access) as scene:
         for _ in range(2):
             scene.recorder.normal(

@@ -16,9 +16,9 @@ from tests.support.processes.agent_process import (
     make_pod,
     until,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 
-NODE = "node-o"
+NODE = NODES[14]
 QUICK_SECONDS = 5.0
 """It takes some milliseconds, but for a busy machine; the reconcile comes every ten seconds."""
 MOST_CORRECTIONS = 5
@@ -32,19 +32,15 @@ CLOSED = 'the status of pod readiness gate "{}" is not "True", but False'
 def started(
     each_server: Server, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AgentProcess]:
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
     folder = tmp_path_factory.mktemp("foreign")
     options = ("--runtime", request.param, *_WITHOUT_ISOLATION.get(request.param, ()))
     with agent(folder, *options, kubeconfig=access.kubeconfig, node=NODE) as started:
         started.start()
         started.wait_ready(Cluster(each_server.access, NODE))
         yield started
-        for pod in Cluster(each_server.access, NODE).pods():
-            if pod["spec"].get("nodeName") == NODE:
-                path = pods(pod["metadata"]["namespace"], pod["metadata"]["name"])
-                each_server.client.delete(path)
+        for pod in _left(each_server):
+            each_server.client.delete(pods(pod["metadata"]["namespace"], pod["metadata"]["name"]))
         until(lambda: not _left(each_server), started.log)
         started.stop()
         each_server.client.delete(f"/api/v1/nodes/{NODE}")
@@ -54,8 +50,7 @@ _WITHOUT_ISOLATION = {"process": ("--isolation", "none")}
 
 
 def _left(server: Server) -> list[Document]:
-    found = Cluster(server.access, NODE).pods()
-    return [pod for pod in found if pod["spec"].get("nodeName") == NODE]
+    return list(server.client.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{NODE}")[1]["items"])
 
 
 class Scene:

@@ -22,12 +22,12 @@ from podstatus.sources.mirror_client import MirrorClient
 from podstatus.sources.mirror_controller import MirrorController, MirrorInputs
 from podstatus.sources.mux import Mux
 from podstatus.testing.servers.access import ServerAccess
-from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods
 from tests.support.loops import until
 from tests.support.manifests import named
 from tests.support.pod_services import ignore
 from tests.support.processes.api_servers import NODES, RealServer, Server
+from tests.support.processes.mortal_server import Mortal, mortal
 
 NODE = NODES[0]
 QUICK = ReflectorPolicy(backoff=Backoff(initial_seconds=0.1, max_seconds=0.5))
@@ -159,7 +159,6 @@ async def test_a_pod_of_somebody_else_is_left_alone(scene: Scene) -> None:
 def process(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mortal]:
     with mortal(each_server, tmp_path_factory.mktemp("mortal")) as process:
         yield process
-        process.recover()
 
 
 async def test_mirror_pods_are_right_after_an_outage(
@@ -192,7 +191,7 @@ async def test_the_agent_of_a_node_may_do_all_this(real_server: RealServer, tmp_
     node = {"metadata": {"name": NODE}}
     code, made = real_server.client.create("/api/v1/nodes", node)
     assert code == 201, made
-    access = real_server.process.node_access(NODE)
+    access = real_server.node_access(NODE)
     scene = Scene(access, tmp_path, real_server.new_namespace(), made["metadata"]["uid"])
     try:
         async with scene.running():

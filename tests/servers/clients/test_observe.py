@@ -22,10 +22,10 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.web.v1.wire import PodView
-from tests.servers.clients.mortal import Mortal, mortal
 from tests.support.data.deployment_pods import pod, status
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, RealServer, Server
+from tests.support.processes.mortal_server import Mortal, mortal
 from tests.support.processes.observer_process import ObserverProcess, observer
 from tests.support.processes.programs import COMMAND
 from tests.support.web.transition_text import after_text, before_text
@@ -42,7 +42,6 @@ _AT_ONCE = b'{"gracePeriodSeconds": 0}'
 def mortal_server(server: Server, tmp_path: Path) -> Iterator[Mortal]:
     with mortal(server, tmp_path / "mortal") as found:
         yield found
-        found.recover()
 
 
 def new_namespace(access: ServerAccess, name: str) -> str:
@@ -187,7 +186,7 @@ def test_the_board_is_as_the_server_has_it_after_a_storm(
 
 
 def test_a_server_that_is_killed_and_forgets_is_followed_again(
-    server: Server, mortal_server: Mortal, tmp_path: Path
+    mortal_server: Mortal, tmp_path: Path
 ) -> None:
     access = mortal_server.access
     namespace = new_namespace(access, "observed-kills")
@@ -206,27 +205,13 @@ def test_a_server_that_is_killed_and_forgets_is_followed_again(
             mortal_server.kill()
             mortal_server.start()
             storm.blow(40)
-            forget(server, mortal_server)
+            mortal_server.forget()
         wait_equal(looks_on, access, namespace)
         assert "watch expired, will list again: pods" in looks_on.log()
         check_history(looks_on, access, namespace)
         # A watch that was refused has to last for a moment before it is trusted.
         until(lambda: looks_on.ask("/v1/status")["freshness"]["serverReachable"])
         assert "Traceback" not in looks_on.log()
-
-
-def forget(server: Server, killed: Mortal) -> None:
-    """Let the server forget all changes, so that no watch can go on from where it was."""
-    if isinstance(server, RealServer):
-        server.process.compact()
-    else:
-        rule = {"verb": "get", "action": "compact", "times": 1}
-        code, answer = killed.access.request("PUT", "/podstatus/faults", [rule])
-        assert code == 200, answer
-        killed.access.request("GET", "/api/v1/namespaces/default")
-    # The cache of the real one remembers what its etcd has forgotten.
-    killed.kill()
-    killed.start()
 
 
 def test_an_observer_that_comes_back_notes_what_happened_meanwhile(
@@ -313,7 +298,7 @@ def test_who_may_not_is_told_what_is_missing_in_one_line(
     real_server: RealServer, tmp_path: Path
 ) -> None:
     # A node may list the pods of its own node, and no others.
-    access = real_server.process.node_access("node-z")
+    access = real_server.node_access(NODES[25])
     code, (line,) = refused(access.kubeconfig, tmp_path / "root")
     assert code == 2
     assert "forbidden" in line

@@ -9,7 +9,7 @@ import yaml
 
 from tests.support.data.deployment_pods import pod
 from tests.support.processes.agent_process import until
-from tests.support.processes.api_servers import RealServer
+from tests.support.processes.api_servers import RealServer, own_real_server
 from tests.support.processes.observer_process import ObserverProcess, observer
 
 Document = dict[str, Any]
@@ -55,6 +55,13 @@ BINDING: Document = {
 }
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    """One of our own: rights are for all of a cluster."""
+    with own_real_server(tmp_path_factory.mktemp("real")) as server:
+        yield server
 
 
 def create(server: RealServer, path: str, body: Document) -> None:

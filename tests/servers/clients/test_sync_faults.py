@@ -22,11 +22,11 @@ from podstatus.client.rest.http_transport import Timeouts
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.sync.state.circuit_breaker import PROBE_FRACTION
 from tests.servers.clients.faulty_proxy import Asked, Fault, Refusal, Trouble
-from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.clients.request_bounds import most_without_server, tries
 from tests.servers.clients.sync_scene import REST_SECONDS, Scene, playing
 from tests.support.loops import until
 from tests.support.processes.api_servers import Server
+from tests.support.processes.mortal_server import Mortal, mortal
 
 pytestmark = pytest.mark.slow
 

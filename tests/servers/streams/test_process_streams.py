@@ -31,7 +31,7 @@ from tests.support.processes.agent_process import (
     container,
     until,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, RealServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.process_node import command_pod, pod_of
 
@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.usefixtures("started"),
 ]
 
-NODE = "node-q"
+NODE = NODES[16]
 SHELL = "/bin/sh"
 COUNTS = 'echo "in $0"; echo problem >&2; exec sleep 600'
 OWN = "/tmp/own"  # noqa: S108 - in the container
@@ -53,9 +53,7 @@ def started(
 ) -> Iterator[AgentProcess]:
     """The agent of one node of the server, for all tests of this file."""
     access = each_server.access
-    mine = access
-    if isinstance(each_server, RealServer):
-        mine = each_server.process.node_access(NODE)
+    mine = each_server.node_access(NODE)
     options = (
         *("--runtime", "process", "--register-with-taints", "", "--node-ip", "127.0.0.1"),
         *("--tls-cert-file", str(node_certificates / "server.crt")),
@@ -212,6 +210,5 @@ def test_who_may_ask_the_node_itself_is_for_the_server_to_say(
     until(lambda: "in web" in ask(server.access.token)[1])
     assert ask("x" * 40) == (401, "Unauthorized\n")
     if isinstance(server, RealServer):
-        other = server.process.node_access("node-b").token
-        code, told = ask(other)
-        assert (code, "user=system:node:node-b, verb=get" in told) == (403, True)
+        code, told = ask(server.node_access(NODES[1]).token)
+        assert (code, f"user=system:node:{NODES[1]}, verb=get" in told) == (403, True)

@@ -11,11 +11,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
+from pathlib import Path
 from typing import Any, Literal
 
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.servers.access import ServerAccess
-from podstatus.testing.servers.kube_apiserver import KubeApiServer
+from podstatus.testing.servers.kube_apiserver import KubeApiServer, running_kube_apiserver
 
 Document = dict[str, Any]
 Kind = Literal["embedded", "real"]
@@ -24,8 +25,14 @@ STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
-NODES = tuple(f"node-{letter}" for letter in string.ascii_lowercase)
-"""That have a user of their own on the real server."""
+
+def node_names(worker: str) -> tuple[str, ...]:
+    """Nodes of one worker of xdist that have a user each on the real server."""
+    return tuple(f"node-{letter}-{worker}" for letter in string.ascii_lowercase)
+
+
+NODES = node_names(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
+"""Ours: all workers share the real server."""
 
 _SECONDS = 90.0
 _IDLE_SECONDS = 20.0
@@ -131,12 +138,17 @@ class Server:
     def is_real(self) -> bool:
         return self.kind == "real"
 
+    def node_access(self, _node: str) -> ServerAccess:
+        """As the agent of one of the nodes has it."""
+        return self.access
+
     @contextmanager
     def watch(self, path: str) -> Iterator[Watch]:
         """Watch at a path; the end of it is the caller's, or the server's."""
         connection = self.access.connect()
         connection.connect()
         sock = connection.sock
+        sock.settimeout(None)  # `Watch.next` has a deadline
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.access.token}"})
         watch = Watch(connection.getresponse())
         try:
@@ -190,19 +202,27 @@ class EmbeddedServer(Server):
 
 
 class RealServer(Server):
-    """kube-apiserver."""
+    """kube-apiserver, which another process may have started."""
 
     def __init__(self, server: KubeApiServer) -> None:
         super().__init__("real", server.access)
-        self.process = server
+        self._server = server
 
-    def node_client(self, node: str) -> Client:
-        """The agent of one of the nodes, to be closed."""
-        return Client(self.process.node_access(node))
+    def node_access(self, node: str) -> ServerAccess:
+        return self._server.node_access(node)
 
     def forget(self) -> None:
         # etcd forgets when it is told to, the server's cache when it is a new one.
-        self.process.compact()
-        self.process.kill()
-        self.process.start()
+        self._server.compact()
+        self._server.kill()
+        self._server.start()
         self.client.close()
+
+
+@contextmanager
+def own_real_server(folder: Path) -> Iterator[RealServer]:
+    """One that no other worker uses: to be let forget, or for what is in no namespace."""
+    with running_kube_apiserver(folder, nodes=NODES) as running:
+        server = RealServer(running)
+        yield server
+        server.close()

@@ -36,7 +36,7 @@ from tests.support.processes.agent_process import (
     until,
     words_of,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import Server
 from tests.support.processes.process_runtime import need_bubblewrap
 from tests.support.processes.programs import COMMAND
 
@@ -169,10 +169,8 @@ def mortal_node(
     """A node, not started yet; on this server, or on one of its own. Ended at the end."""
     kubeconfig = None
     if server is not None:
-        access = server.access
-        if isinstance(server, RealServer):
-            access = server.process.node_access(node)
-        kubeconfig, options = access.kubeconfig, (*options, "--register-with-taints", "")
+        kubeconfig = server.node_access(node).kubeconfig
+        options = (*options, "--register-with-taints", "")
     made = MortalNode(folder, isolation, *options, kubeconfig=kubeconfig, node=node)
     try:
         yield made

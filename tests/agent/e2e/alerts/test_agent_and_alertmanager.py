@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.processes.agent_process import Cluster, agent, get_alerts, make_pod, until
 from tests.support.processes.alertmanager import MISSING, PROGRAM, Alertmanager, alertmanager
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import NODES, Server
 
-NODE = "node-am"
+NODE = NODES[0]
 RULES = """
 rules:
 - name: Bad

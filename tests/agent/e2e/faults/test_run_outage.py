@@ -1,14 +1,10 @@
 """After an outage of the API server it has the correct statuses."""
 
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.servers.access import ServerAccess
 from tests.support.processes.agent_process import (
     Cluster,
     agent,
@@ -17,11 +13,12 @@ from tests.support.processes.agent_process import (
     make_pod,
     until,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
+from tests.support.processes.mortal_server import mortal
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-k"
+NODE = NODES[10]
 OUTAGE_SECONDS = 30.0
 LONG_ENOUGH = "run=15s"
 """For all of them to be seen Ready before the first one ends."""
@@ -30,36 +27,15 @@ CRASHES = f"{LONG_ENOUGH}, exit=1; run=1s, exit=2; run=forever"
 """The first restart comes at once, the second after a back-off of ten seconds."""
 
 
-class Pausable(msgspec.Struct, frozen=True):
-    """A server that can be made to stand still."""
-
-    access: ServerAccess
-    agents: ServerAccess
-    """As the agent has it."""
-    namespace: str
-    pause: Callable[[], None]
-    resume: Callable[[], None]
-
-
-@pytest.fixture
-def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
-    if isinstance(each_server, RealServer):
-        real = each_server.process
-        namespace = each_server.new_namespace()
-        yield Pausable(real.access, real.node_access(NODE), namespace, real.pause, real.resume)
-        each_server.forget_node(NODE)
-        return
-    process = ApiServerProcess(tmp_path / "server")
-    access = process.start()
-    yield Pausable(access, access, "default", process.pause, process.resume)
-    process.stop()
-
-
-@pytest.mark.slow
-def test_changes_during_an_outage_are_reported_afterwards(server: Pausable, tmp_path: Path) -> None:
-    with agent(tmp_path, kubeconfig=server.agents.kubeconfig, node=NODE) as started:
+def test_changes_during_an_outage_are_reported_afterwards(
+    each_server: Server, tmp_path: Path
+) -> None:
+    with (
+        mortal(each_server, tmp_path / "server") as server,
+        agent(tmp_path, kubeconfig=server.node_access(NODE).kubeconfig, node=NODE) as started,
+    ):
         started.start()
-        cluster = Cluster(server.access, NODE, server.namespace)
+        cluster = Cluster(server.access, NODE)
         started.wait_ready(cluster)
         until(cluster.renewed)
         cluster.create(

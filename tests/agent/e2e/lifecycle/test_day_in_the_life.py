@@ -10,13 +10,13 @@ import pytest
 
 from tests.agent.e2e.lifecycle.day import NEXT_VERSION, Day, Diary, Targets, followed, lines
 from tests.support.processes.agent_process import Cluster, Document, container, has_phase, until
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.process_runtime import need_bubblewrap
 from tests.tour.agents import TouringAgent, running_agent
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.long, need_bubblewrap]
 
-NODE = "node-r"
+NODE = NODES[17]
 NAMESPACE = "day"
 PROCESSES = ("--runtime", "process", "--isolation", "bubblewrap", "--register-with-taints", "")
 WEB = tuple(f"web-{number}" for number in range(6))
@@ -33,9 +33,7 @@ def targets() -> Iterator[Targets]:
 
 @pytest.fixture
 def agent(each_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TouringAgent]:
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
     folder = tmp_path_factory.mktemp("day")
     with running_agent(folder, access.kubeconfig, NODE, each_server.access, *PROCESSES) as agent:
         yield agent

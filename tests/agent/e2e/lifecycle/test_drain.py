@@ -2,14 +2,11 @@
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.servers.access import ServerAccess
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
@@ -23,40 +20,29 @@ from tests.support.processes.agent_process import (
     make_pod,
     until,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
+from tests.support.processes.mortal_server import mortal
 from tests.support.processes.process_node import command_pod, process_node
 from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-s"
+NODE = NODES[18]
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
 CRITICAL = "system-node-critical"
 ON_STOP = ("--on-stop", "drain")
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A server that can be made to stand still, and where pods are in it."""
-
-    cluster: Cluster
-    agents: ServerAccess
-    """As the agent has it."""
-    pause: Callable[[], None]
-    resume: Callable[[], None]
+@pytest.fixture
+def cluster(each_server: Server) -> Iterator[Cluster]:
+    yield Cluster(each_server.access, NODE, each_server.new_namespace())
+    each_server.forget_node(NODE)
 
 
 @pytest.fixture
-def place(each_server: Server, tmp_path: Path) -> Iterator[Place]:
-    if isinstance(each_server, RealServer):
-        real, namespace = each_server.process, each_server.new_namespace()
-        cluster = Cluster(real.access, NODE, namespace)
-        yield Place(cluster, real.node_access(NODE), real.pause, real.resume)
-        each_server.forget_node(NODE)
-        return
-    process = ApiServerProcess(tmp_path / "server")
-    access = process.start()
-    yield Place(Cluster(access, NODE), access, process.pause, process.resume)
-    process.stop()
+def kubeconfig(each_server: Server) -> Path:
+    """Of the agent."""
+    return each_server.node_access(NODE).kubeconfig
 
 
 def drain(started: AgentProcess, *words: str) -> subprocess.CompletedProcess[str]:
@@ -91,10 +77,9 @@ def readiness(cluster: Cluster) -> tuple[str, str, str]:
 
 
 def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled(
-    place: Place, tmp_path: Path
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    cluster = place.cluster
-    with agent(tmp_path, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+    with agent(tmp_path, kubeconfig=kubeconfig, node=NODE) as started:
         started.start()
         started.wait_ready(cluster)
         cluster.create(
@@ -138,9 +123,10 @@ def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled
         assert "Traceback" not in started.log()
 
 
-def test_pods_end_with_an_agent_that_is_to_drain(place: Place, tmp_path: Path) -> None:
-    cluster = place.cluster
-    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+def test_pods_end_with_an_agent_that_is_to_drain(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with agent(tmp_path, *ON_STOP, kubeconfig=kubeconfig, node=NODE) as started:
         started.start()
         started.wait_ready(cluster)
         cluster.create(
@@ -161,20 +147,25 @@ def test_pods_end_with_an_agent_that_is_to_drain(place: Place, tmp_path: Path) -
 
 
 def test_statuses_undelivered_at_the_end_are_sent_by_the_next_agent(
-    place: Place, tmp_path: Path
+    each_server: Server, tmp_path: Path
 ) -> None:
-    cluster = place.cluster
-    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+    with (
+        mortal(each_server, tmp_path / "server") as server,
+        agent(
+            tmp_path, *ON_STOP, kubeconfig=server.node_access(NODE).kubeconfig, node=NODE
+        ) as started,
+    ):
+        cluster = Cluster(server.access, NODE)
         started.start()
         started.wait_ready(cluster)
         cluster.create(make_pod("web", "stop=1s, stop-exit=7", NODE))
         cluster.wait_ready("web")
         outbox = started.root_dir / "outbox"
-        place.pause()
+        server.pause()
         try:
             code = started.stop()
         finally:
-            place.resume()
+            server.resume()
         assert code == 0, started.log()
         # Of what was sent before, the server may have taken something when it went on.
         assert list(outbox.iterdir()), "the final status is not acknowledged"
@@ -184,9 +175,10 @@ def test_statuses_undelivered_at_the_end_are_sent_by_the_next_agent(
         until(lambda: not list(outbox.iterdir()), lambda: list(outbox.iterdir()))
 
 
-def test_a_node_without_pods_says_so_too_before_it_ends(place: Place, tmp_path: Path) -> None:
-    cluster = place.cluster
-    with agent(tmp_path, *ON_STOP, kubeconfig=place.agents.kubeconfig, node=NODE) as started:
+def test_a_node_without_pods_says_so_too_before_it_ends(
+    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with agent(tmp_path, *ON_STOP, kubeconfig=kubeconfig, node=NODE) as started:
         started.start()
         started.wait_ready(cluster)
         assert started.stop() == 0, started.log()

@@ -15,11 +15,11 @@ from tests.support.processes.agent_process import (
     make_pod,
     until,
 )
-from tests.support.processes.api_servers import RealServer
+from tests.support.processes.api_servers import NODES, RealServer
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-l"
+NODE = NODES[11]
 JUST_BOUND = "no relationship found between node"
 """The authorizer hears of a pod by a watch of its own, so it may be late (SURPRISES, tour 18)."""
 
@@ -28,7 +28,7 @@ JUST_BOUND = "no relationship found between node"
 def cluster(real_server: RealServer) -> Iterator[Cluster]:
     """What an admin sees."""
     namespace = real_server.new_namespace()
-    yield Cluster(real_server.process.access, NODE, namespace)
+    yield Cluster(real_server.access, NODE, namespace)
     real_server.forget_node(NODE)
 
 
@@ -49,7 +49,7 @@ def test_all_of_it_is_allowed_to_the_user_of_the_node(
     options = ("--pod-manifest-path", str(manifests), "--file-check-frequency", "200ms")
     labels = ("--node-labels", "topology.kubernetes.io/zone=z,example.com/rack=3")
     taints = ("--register-with-taints", "team=blue:NoSchedule")
-    access = real_server.process.node_access(NODE)
+    access = real_server.node_access(NODE)
     with agent(
         tmp_path, *options, *labels, *taints, kubeconfig=access.kubeconfig, node=NODE
     ) as started:

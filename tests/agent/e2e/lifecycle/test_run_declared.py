@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes.agent_process import Cluster, Document, agent, make_pod
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-v"
+NODE = NODES[21]
 BEFORE = {"requests": {"cpu": "200m", "memory": "64Mi"}, "limits": {"cpu": "400m"}}
 
 
@@ -19,9 +19,7 @@ def test_a_pod_as_a_whole_and_init_containers_are_resized(
 ) -> None:
     namespace = each_server.new_namespace()
     cluster = Cluster(each_server.access, NODE, namespace)
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
 
     def resize(name: str, change: Document) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}/resize"

@@ -16,12 +16,12 @@ from tests.support.processes.agent_process import (
     until,
 )
 from tests.support.processes.agent_process import make_pod as plain_pod
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_node import mortal_node, pod_of
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-y"
+NODE = NODES[24]
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
 
@@ -29,9 +29,7 @@ RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
 @contextmanager
 def a_node(server: Server, folder: Path) -> Iterator[tuple[AgentProcess, Cluster]]:
     """An agent with two processors, and what an admin sees of it."""
-    access = server.access
-    if isinstance(server, RealServer):
-        access = server.process.node_access(NODE)
+    access = server.node_access(NODE)
     namespace = server.new_namespace()
     cluster = Cluster(server.access, NODE, namespace)
     with agent(folder, kubeconfig=access.kubeconfig, node=NODE) as started:

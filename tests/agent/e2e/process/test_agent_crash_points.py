@@ -21,13 +21,13 @@ from tests.support.processes.agent_process import (
     is_ready,
     until,
 )
-from tests.support.processes.api_servers import Server, Watch
+from tests.support.processes.api_servers import NODES, Server, Watch
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
 from tests.support.processes.programs import COMMAND
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
-NODE = "node-x"
+NODE = NODES[23]
 ENDS_WITH_7 = "trap 'echo last words; exit 7' USR1 TERM; echo begin; sleep 1000 & wait"
 """Without isolation what it leaves to say is the end of its log."""
 

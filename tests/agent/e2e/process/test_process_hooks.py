@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.processes.agent_process import Cluster, Document, until
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_node import (
     ISOLATIONS,
     MortalNode,
@@ -22,7 +22,7 @@ from tests.support.processes.mortal_node import (
 
 pytestmark = pytest.mark.slow
 
-NODES = {"bubblewrap": "node-i", "none": "node-j"}
+NODE = {"bubblewrap": NODES[8], "none": NODES[9]}
 GRACE = 200
 RUNS = ("sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait")
 UNTIL_TOLD = "trap 'exit 0' USR1; while :; do sleep 0.1; done"
@@ -62,7 +62,7 @@ def test_a_container_is_let_in_if_its_agent_ends_during_its_first_hook(
     isolation: str,
     end: Callable[[MortalNode], None],
 ) -> None:
-    name = NODES[isolation]
+    name = NODE[isolation]
     cluster = Cluster(each_server.access, name, each_server.new_namespace())
     with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
         node.start()
@@ -88,7 +88,7 @@ def test_a_prestop_hook_is_restarted_if_the_agent_stops_during_it(
     isolation: str,
     end: Callable[[MortalNode], None],
 ) -> None:
-    name = NODES[isolation]
+    name = NODE[isolation]
     cluster = Cluster(each_server.access, name, each_server.new_namespace())
     with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
         node.start()

@@ -22,7 +22,7 @@ from tests.support.processes.agent_process import (
     is_ready,
     until,
 )
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_node import (
     DAEMON,
     ISOLATIONS,
@@ -39,7 +39,7 @@ from tests.support.processes.process_runtime import need_bubblewrap
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-d"
+NODE = NODES[3]
 UNSEEN = {
     "exitCode": 137,
     "reason": "ContainerStatusUnknown",

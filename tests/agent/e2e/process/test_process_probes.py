@@ -17,13 +17,13 @@ from tests.support.processes.agent_process import (
     is_ready,
     until,
 )
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
 from tests.support.processes.process_node import PYTHON
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-u"
+NODE = NODES[20]
 PAGE = Path(__file__).parents[4] / "docs/reference/pod-lifecycle/probes.md"
 HTTP_SERVER = """
 import http.server, os, sys

@@ -23,7 +23,7 @@ from tests.support.processes.agent_process import (
     has_phase,
     until,
 )
-from tests.support.processes.api_servers import Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_node import (
     ISOLATIONS,
     TALKER,
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 
 POLICIES = ("Never", "OnFailure", "Always")
 LOG = "".join(("begin\n", *(f"line {number}\n" for number in range(1, 501))))
-NODES = {"bubblewrap": "node-f", "none": "node-g"}
+NODE = {"bubblewrap": NODES[5], "none": NODES[6]}
 RUNS = ("sh", "-c", "trap 'exit 0' TERM; echo begin; sleep 1000 & wait")
 
 
@@ -68,7 +68,7 @@ def restarted_once(pod: Document) -> bool:
 def test_what_containers_say_and_how_they_end_while_the_agent_is_dead_is_not_lost(
     each_server: Server, tmp_path: Path, isolation: str
 ) -> None:
-    name = NODES[isolation]
+    name = NODE[isolation]
     cluster = Cluster(each_server.access, name, each_server.new_namespace())
     with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
         node.start()

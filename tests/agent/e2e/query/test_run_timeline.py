@@ -22,13 +22,13 @@ from tests.support.processes.agent_process import (
     make_pod,
     until,
 )
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.on_terminal import on_terminal
 from tests.support.web.transition_text import after_text, before_text
 
 pytestmark = pytest.mark.slow
 
-NODE = "node-t"
+NODE = NODES[19]
 SCRIPT = "run=3s, exit=3; run=3s, exit=4; run=3s, exit=5; run=forever"
 """Long enough to be seen running, also by an agent that seldom gets a processor."""
 ENDS = ["terminated Error 3", "terminated Error 4", "terminated Error 5"]
@@ -74,9 +74,7 @@ class Scene(msgspec.Struct):
 
 @pytest.fixture
 def scene(each_server: Server, tmp_path: Path) -> Iterator[Scene]:
-    access = each_server.access
-    if isinstance(each_server, RealServer):
-        access = each_server.process.node_access(NODE)
+    access = each_server.node_access(NODE)
     cluster = Cluster(each_server.access, NODE, each_server.new_namespace())
     options = ("--max-container-restart-period", "1s")
     with agent(tmp_path, *options, kubeconfig=access.kubeconfig, node=NODE) as started:

@@ -4,19 +4,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from podstatus.testing.apiserver import ApiServerProcess
+from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.kube_apiserver import KubeApiServer
-from tests.support.processes.api_servers import RealServer, Server
+from tests.support.processes.api_servers import NODES, Server
 
 
 class Mortal:
     """A server in a process of its own; its objects outlive it."""
 
-    def __init__(self, process: ApiServerProcess | KubeApiServer, access: ServerAccess) -> None:
+    def __init__(self, process: ApiServerProcess | KubeApiServer) -> None:
         self._process = process
-        self.access = access
+        self.access = process.start()
         self._recover: Callable[[], None] | None = None
+
+    def node_access(self, node: str) -> ServerAccess:
+        """As the agent of one of the nodes has it."""
+        if isinstance(self._process, KubeApiServer):
+            return self._process.node_access(node)
+        return self.access
 
     def kill(self) -> None:
         """End it without a chance to say goodbye."""
@@ -38,6 +44,18 @@ class Mortal:
         self._process.resume()
         self._recover = None
 
+    def forget(self) -> None:
+        """Let it forget all changes, so that no watch can go on from where it was."""
+        if isinstance(self._process, KubeApiServer):
+            self._process.compact()
+        else:
+            access = ApiAccess(self._process.folder)
+            access.inject({"verb": "get", "action": "compact", "times": 1})
+            access.request("GET", "/api/v1/namespaces/default")
+        # The cache of the real one remembers what its etcd has forgotten.
+        self.kill()
+        self.start()
+
     def recover(self) -> None:
         """Let it serve, whatever a case that failed has left behind."""
         if self._recover is not None:
@@ -46,11 +64,10 @@ class Mortal:
 
 @contextmanager
 def mortal(server: Server, folder: Path) -> Iterator[Mortal]:
-    """The server of this kind that can be killed: the real one itself, or another process."""
-    if isinstance(server, RealServer):
-        yield Mortal(server.process, server.access)
-        server.client.close()  # its connection may be to one that was killed
-    else:
-        process = ApiServerProcess(folder)
-        yield Mortal(process, process.start())
+    """Another server of this kind, which can be killed."""
+    process: ApiServerProcess | KubeApiServer
+    process = KubeApiServer(folder, nodes=NODES) if server.is_real else ApiServerProcess(folder)
+    try:
+        yield Mortal(process)
+    finally:
         process.stop()

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import psutil
 
 from podstatus.testing.servers.access import ServerAccess
+from tests.support.processes.api_servers import get_kept
 from tests.support.processes.programs import COMMAND
 
 Document = dict[str, Any]
@@ -58,7 +59,7 @@ class Cluster:
         assert code == 200, answer
 
     def pod(self, name: str) -> Document | None:
-        code, found = self.access.request("GET", self._path(f"pods/{name}"))
+        code, found = get_kept(self.access, self._path(f"pods/{name}"))
         return found if code == 200 else None
 
     def pods(self) -> list[Document]:
@@ -66,18 +67,20 @@ class Cluster:
 
     def events(self) -> list[Document]:
         """About what is in our namespace or in none: others have pods of the same names."""
-        found = self._items("/api/v1/events")
+        found = []
+        for namespace in {self.namespace, "default"}:
+            found += self._items(f"/api/v1/namespaces/{namespace}/events")
         ours = (self.namespace, "", None)
         return [event for event in found if event["involvedObject"].get("namespace") in ours]
 
     def node(self) -> Document | None:
-        code, found = self.access.request("GET", f"/api/v1/nodes/{self.node_name}")
+        code, found = get_kept(self.access, f"/api/v1/nodes/{self.node_name}")
         return found if code == 200 else None
 
     def renewed(self) -> str:
         """When the lease of the node was renewed."""
         leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-        code, lease = self.access.request("GET", f"{leases}/{self.node_name}")
+        code, lease = get_kept(self.access, f"{leases}/{self.node_name}")
         return str(lease["spec"]["renewTime"]) if code == 200 else ""
 
     def is_ready(self) -> bool:
@@ -110,7 +113,7 @@ class Cluster:
         return until(look, lambda: [(e.get("reason"), e.get("message")) for e in self.events()])
 
     def _items(self, path: str) -> list[Document]:
-        code, found = self.access.request("GET", path)
+        code, found = get_kept(self.access, path)
         assert code == 200, found
         return list(found["items"])
 
@@ -168,8 +171,10 @@ class AgentProcess:
         def look() -> Document | None:
             self._is_alive()
             told = self.endpoints()
-            # A killed one has left its own there.
-            return told if told.get("pid") in [process.pid for process in self.family()] else None
+            # A killed one has left its own there, and to look for our family takes long.
+            if not psutil.pid_exists(told.get("pid", -1)):
+                return None
+            return told if told["pid"] in [process.pid for process in self.family()] else None
 
         return until(look, self.log)
 

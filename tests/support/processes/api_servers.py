@@ -36,6 +36,7 @@ NODES = node_names(os.environ.get("PYTEST_XDIST_WORKER", "gw0"))
 
 _SECONDS = 90.0
 _IDLE_SECONDS = 20.0
+_MAX_KEPT = 8
 _numbers = itertools.count()
 
 
@@ -96,6 +97,20 @@ class Client:
         self._connection.close()
 
 
+def get_kept(access: ServerAccess, path: str) -> tuple[int, Any]:
+    """Read from a server that is asked again and again, on a connection that is kept alive."""
+    key = access.url, access.token, threading.get_ident()
+    if key not in _kept:
+        if len(_kept) == _MAX_KEPT:
+            _kept.pop(next(iter(_kept))).close()
+        _kept[key] = Client(access)
+    try:
+        return _kept[key].get(path)
+    except (OSError, HTTPException):
+        # The server may have closed it, or is another one by now.
+        return _kept[key].get(path)
+
+
 class Watch:
     """The events of a watch, each waited for with a deadline."""
 
@@ -124,6 +139,9 @@ class Watch:
             while line := response.readline():
                 self._events.put(json.loads(line))
         self._events.put(None)
+
+
+_kept: dict[tuple[str, str, int], Client] = {}
 
 
 class Server:

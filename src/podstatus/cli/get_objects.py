@@ -5,6 +5,7 @@ unreachable the agent is queried, which has the newest state of its own pods.
 """
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ from podstatus.cli.errors import usage_error
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.styled_output import TablePrinter
-from podstatus.cli.terminal import write
+from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.rest.resources import NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.encoding.wire_struct import Wire
@@ -85,11 +86,17 @@ def describe_objects(kind_name: str, name: str | None, options: SourceOptions) -
         )
         describe = _describe_pod if kind.resource is PODS else _describe_node
         for index, item in enumerate(items):
-            write(("\n\n" if index else "") + describe(objects, item))
+            write(("\n\n" if index else "") + _fit_terminal(describe(objects, item)))
         if not items:
             write(f"{_empty_message(kind, where)}\n", err=True)
 
     _query(options, print_details)
+
+
+def _fit_terminal(text: str) -> str:
+    from podstatus.cli.render.described_fields import wrap_lines
+
+    return wrap_lines(text, terminal_width()) if sys.stdout.isatty() else text
 
 
 def _describe_pod(objects: ObjectSource, document: Document) -> str:

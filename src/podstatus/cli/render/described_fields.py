@@ -1,9 +1,11 @@
 """The lines that descriptions of objects have in common: fields, lists, conditions, events."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from podstatus.apiserver.printing.printers import event_component, event_occurrences
+from podstatus.cli.render.wrap import wrap_text
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str
@@ -13,11 +15,33 @@ Document = dict[str, Any]
 NONE = "<none>"
 KEY_WIDTH = 18
 """Width of the column of field names."""
+_MIN_TEXT_WIDTH = 24
+"""Minimum width of a wrapped last column."""
+_BEFORE_LAST_COLUMN = re.compile(r"(?:.*\s{2,}|[\w -]+: )?")
+"""Columns are two spaces or more apart; a long field name is followed by one."""
 
 
 def join_lines(lines: Iterable[str]) -> str:
     """Return the text of a description, without trailing spaces."""
     return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def wrap_lines(text: str, width: int) -> str:
+    """Wrap lines that are wider than `width`: the last column continues below itself.
+
+    Words stay whole, so that they can be copied.
+    """
+    return "".join(f"{line}\n" for row in text.splitlines() for line in _wrap_line(row, width))
+
+
+def _wrap_line(line: str, width: int) -> list[str]:
+    indent = len(_BEFORE_LAST_COLUMN.match(line)[0])  # type: ignore[index]
+    room = width - indent
+    longest = max(map(len, line[indent:].split()), default=0)
+    if len(line) <= width or room < max(longest, _MIN_TEXT_WIDTH):
+        return [line]
+    first, *rest = wrap_text(line[indent:], room)
+    return [line[:indent] + first, *(" " * indent + more for more in rest)]
 
 
 def field_line(name: str, text: str) -> str:

@@ -1,0 +1,30 @@
+"""Descriptions of objects within the width of a terminal."""
+
+import pytest
+
+from podstatus.cli.render.described_fields import wrap_lines
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("Name:              web", ["Name:              web"]),
+        (
+            "  Ready  True  3s  KubeletReady: kubelet is posting ready status",
+            [
+                "  Ready  True  3s  KubeletReady: kubelet is",
+                "                   posting ready status",
+            ],
+        ),
+        (
+            "Message:           one two three four five six seven",
+            ["Message:           one two three four five", "                   six seven"],
+        ),
+        ("Image ID:          sha256:e9dea529453dd0cc90021c33edc5", None),
+        ("  a very wide column that leaves no room  for more text", None),
+        ("unseparated " * 5, ["unseparated unseparated unseparated", "unseparated unseparated"]),
+    ],
+)
+def test_the_last_column_continues_below_itself(line: str, lines: list[str] | None) -> None:
+    wrapped = wrap_lines(f"{line}\n", 45).splitlines()
+    assert wrapped == (lines or [line])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from bridge import Bridge
 
@@ -117,6 +118,21 @@ def test_a_job_that_vanished_has_failed(node: Node) -> None:
     shutil.move(node.spool / "jobs" / "1", node.spool / "gone")
     ended = node.report_until("terminated")
     shutil.move(node.spool / "gone", node.spool / "jobs" / "1")  # to be killed
+    assert (node.phase, ended.exit_code) == ("Failed", 137)
+    assert ended.reason == "ContainerStatusUnknown"
+
+
+def test_a_job_whose_exit_was_not_seen_has_failed(node: Node) -> None:
+    node.report_until("running")
+    (runner,) = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if {"--run", str(node.spool)} <= set(process.info["cmdline"] or ())
+    ]
+    (job,) = runner.children()
+    runner.kill()
+    ended = node.report_until("terminated")
+    job.kill()
     assert (node.phase, ended.exit_code) == ("Failed", 137)
     assert ended.reason == "ContainerStatusUnknown"
 

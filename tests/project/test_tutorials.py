@@ -1,6 +1,7 @@
 """Each tutorial works as it stands: its commands show what the page shows."""
 
 import ast
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -18,17 +19,20 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 ELSEWHERE = {"use-the-library", "write-a-runtime"}
 """Checked by tests/project/test_readme.py and tests/runtime/test_own_runtime_page.py."""
 PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem not in ELSEWHERE)
+BIN = str(Path(sys.prefix, "bin"))
+PATH = ":".join(path for path in os.environ["PATH"].split(":") if path != BIN)
 ENVIRONMENT = {
     "PODSTATUS_HOSTNAME_OVERRIDE": "laptop",
     "PYTEST_ADDOPTS": "-p no:asyncio",  # the reader does not have this plugin, which warns
 }
-CHECKOUT = ("Makefile", "pyproject.toml", "requirements", "examples")
+NEEDS_CHECKOUT = "a checkout of this repository"
+CHECKOUT = ("Makefile", "pyproject.toml", "requirements", "examples", "tools")
 
 
 @pytest.fixture
 def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """An empty directory, or one like a checkout after its first `make`."""
-    if "a checkout of this repository" in request.param.read_text():
+    if NEEDS_CHECKOUT in request.param.read_text():
         make_checkout(tmp_path)
     yield tmp_path
     # Containers and jobs outlive what started them, also after a test that failed.
@@ -49,7 +53,8 @@ def make_checkout(folder: Path) -> None:
             (environment / path.name).symlink_to(path)
         else:  # with the time of now: up to date for make
             shutil.copyfile(path, environment / path.name)
-    (environment / "ready").touch()
+    for stamp in ("ready", "run"):
+        (environment / stamp).touch()
 
 
 @pytest.mark.slow
@@ -61,7 +66,9 @@ def make_checkout(folder: Path) -> None:
     ids=[page.stem for page in PAGES],
 )
 def test_a_tutorial_shows_what_its_commands_show(page: Path, directory: Path) -> None:
-    Reader(directory, ENVIRONMENT).follow(page.read_text())
+    text = page.read_text()
+    path = PATH if NEEDS_CHECKOUT in text else f"{BIN}:{PATH}"  # of an activated environment
+    Reader(directory, {**ENVIRONMENT, "PATH": path}).follow(text)
 
 
 def test_a_page_shows_the_examples_that_it_names() -> None:

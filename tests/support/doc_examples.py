@@ -42,8 +42,8 @@ CHECKOUT = "/home/me/podstatus"
 """The directory of the reader on all pages."""
 CTRL_C = "^C"
 READS = re.compile(
-    r"(\S*podstatus (get|describe|timeline|logs|status) |curl |cat |ls "
-    r"|kubectl (\S+ )*(get|logs) |python \S+ \S+ status)"
+    r"(\S*podstatus (get|describe|timeline|logs|alerts) |kubectl (get|logs) "
+    r"|python (unhealthy.py|examples/batch_system.py \S+ status)$)"
 )
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -235,7 +235,7 @@ class Reader:
         self._variables = directory / ".variables"
         self._variables.write_text("")
         self._environment = {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": os.environ["PATH"],
             "HOME": str(directory),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
@@ -279,7 +279,7 @@ class Reader:
 
     def _run_program(self, program: str, output: str) -> None:
         (self._directory / ".program.py").write_text(program)
-        terminal = self._start("python .program.py")
+        terminal = self._start(f"{sys.executable} .program.py")
         assert terminal.wait() == 0, terminal.screen
         assert shows(terminal.screen, output), difference(program, output, terminal.screen)
 

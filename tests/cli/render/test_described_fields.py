@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.cli.render.described_fields import wrap_lines
+from podstatus.cli.render.described_fields import annotation_lines, wrap_lines
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ from podstatus.cli.render.described_fields import wrap_lines
 def test_the_last_column_continues_below_itself(line: str, lines: list[str] | None) -> None:
     wrapped = wrap_lines(f"{line}\n", 45).splitlines()
     assert wrapped == (lines or [line])
+
+
+def test_the_manifest_of_kubectl_apply_is_no_annotation_to_read() -> None:
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{…}", "b": "2", "a": "1"}
+    shown = [line.split() for line in annotation_lines(annotations)]
+    assert shown == [["Annotations:", "a=1"], ["b=2"]]

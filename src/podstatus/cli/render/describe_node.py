@@ -10,6 +10,7 @@ from podstatus.cli.render.described_fields import (
     KEY_WIDTH,
     NONE,
     Document,
+    annotation_lines,
     columns,
     event_lines,
     field_line,
@@ -64,7 +65,7 @@ def _head(node: Node) -> Iterator[str]:
     yield field_line("Name", meta.name)
     yield field_line("Roles", ",".join(sorted(node_roles(to_document(node)))) or NONE)
     yield from map_lines("Labels", meta.labels)
-    yield from map_lines("Annotations", meta.annotations)
+    yield from annotation_lines(meta.annotations)
     yield from optional_field("CreationTimestamp", meta.creation_timestamp or "")
     taints = [
         f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"

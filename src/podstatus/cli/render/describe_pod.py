@@ -9,6 +9,7 @@ from podstatus.cli.render.described_fields import (
     KEY_WIDTH,
     NONE,
     Document,
+    annotation_lines,
     event_lines,
     field_line,
     indented,
@@ -41,7 +42,7 @@ def _head(pod: Pod) -> Iterator[str]:
     if status.start_time:
         yield field_line("Start Time", str(status.start_time))
     yield from map_lines("Labels", meta.labels)
-    yield from map_lines("Annotations", meta.annotations)
+    yield from annotation_lines(meta.annotations)
     if meta.deletion_timestamp:
         grace = meta.deletion_grace_period_seconds or 0
         yield field_line("Status", f"Terminating (since {meta.deletion_timestamp})")

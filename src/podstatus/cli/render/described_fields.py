@@ -13,6 +13,7 @@ from podstatus.kube.unstructured import nested_str
 Document = dict[str, Any]
 
 NONE = "<none>"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KEY_WIDTH = 18
 """Width of the column of field names."""
 _MIN_TEXT_WIDTH = 24
@@ -59,6 +60,12 @@ def optional_field(name: str, value: str | Time) -> Iterator[str]:
 def map_lines(name: str, values: Mapping[str, str] | None) -> Iterator[str]:
     """The entries of a map as `key=value`, sorted, one per line."""
     yield from list_lines(name, [f"{key}={text}" for key, text in sorted((values or {}).items())])
+
+
+def annotation_lines(annotations: Mapping[str, str] | None) -> Iterator[str]:
+    """The annotations, without the copy of the manifest that kubectl apply stores, as kubectl."""
+    shown = {key: text for key, text in (annotations or {}).items() if key != LAST_APPLIED}
+    yield from map_lines("Annotations", shown)
 
 
 def list_lines(name: str, items: Sequence[str]) -> Iterator[str]:

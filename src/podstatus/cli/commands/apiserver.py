@@ -8,6 +8,7 @@ import typer
 
 from podstatus.cli.errors import fail
 from podstatus.cli.options import StopAtEofOption
+from podstatus.cli.paused_gc import paused_gc
 
 if TYPE_CHECKING:
     from podstatus.agent.daemon.serve_apiserver import ServerInfo
@@ -70,11 +71,12 @@ def apiserver(
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
     """Run the embedded Kubernetes API server without a node."""
-    import asyncio
+    with paused_gc():
+        import asyncio
 
-    from podstatus.agent.daemon.logging_setup import configure_logging
-    from podstatus.agent.daemon.serve_apiserver import ApiServerSettings, serve_api
-    from podstatus.agent.errors import AgentError
+        from podstatus.agent.daemon.logging_setup import configure_logging
+        from podstatus.agent.daemon.serve_apiserver import ApiServerSettings, serve_api
+        from podstatus.agent.errors import AgentError
 
     if root_dir == "":
         fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")

@@ -6,6 +6,7 @@ import typer
 
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.cli.options import StopAtEofOption
+from podstatus.cli.paused_gc import paused_gc
 from podstatus.cli.setting_options import Flags, with_settings
 
 NamespaceOption = Annotated[
@@ -39,8 +40,9 @@ def _observe(
     --namespace, --selector and --node can also be set with an environment variable, for example
     PODSTATUS_KUBECONFIG for --kubeconfig.
     """
-    from podstatus.agent.observer.cluster_view import ObserverScope
-    from podstatus.cli.run_observer import run_observer
+    with paused_gc():
+        from podstatus.agent.observer.cluster_view import ObserverScope
+        from podstatus.cli.run_observer import run_observer
 
     scope = ObserverScope(namespace=namespace, selector=selector, node=node)
     run_observer(flags, scope, stop_at_eof=stop_at_eof)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from podstatus.cli.options import StopAtEofOption
+from podstatus.cli.paused_gc import paused_gc
 from podstatus.cli.setting_options import Flags, with_settings
 
 FreePortsOption = Annotated[
@@ -25,6 +26,7 @@ def run(
     Each setting can also be given as an environment variable, for example PODSTATUS_MAX_PODS for
     --max-pods. Flags override environment variables, which override the --config file.
     """
-    from podstatus.cli.run_node import run_node
+    with paused_gc():
+        from podstatus.cli.run_node import run_node
 
     run_node(flags, use_free_ports=use_free_ports, stop_at_eof=stop_at_eof)

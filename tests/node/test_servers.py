@@ -19,11 +19,13 @@ from podstatus.kube.scalars.time import MicroTime
 from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX, AlertCondition
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.servers.access import ServerAccess
-from tests.node.scene import SETTINGS, NodeScene
+from tests.node import scene as in_memory
+from tests.node.scene import NodeScene
 from tests.support.loops import until
 from tests.support.processes.api_servers import NODES, Document, Server
 
 NAME = NODES[2]
+SETTINGS = structs.replace(in_memory.SETTINGS, name=NAME)
 NODE = f"/api/v1/nodes/{NAME}"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
@@ -52,8 +54,6 @@ async def node_api(server: Server) -> AsyncIterator[HttpNodeApi]:
 
 
 def play(server: Server, script: Script, settings: NodeSettings = SETTINGS) -> None:
-    assert settings.name == NAME
-
     async def scene() -> None:
         async with node_api(server) as api:
             await script(NodeScene(settings, api=api))
@@ -217,7 +217,7 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
 async def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
     access = kubeconfig_config(own_access(server).kubeconfig)
     async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
-        scene = NodeScene(api=HttpNodeApi(client))
+        scene = NodeScene(SETTINGS, api=HttpNodeApi(client))
         own = scene.own_node
         await scene.status.sync_once()
         watching = tasks.create_task(node_reflector(client, NAME, own).run())
@@ -299,7 +299,7 @@ def test_a_lease_that_was_written_to_or_deleted_is_renewed_all_the_same(server: 
 
 
 async def test_missing_and_existing_objects_raise_distinct_errors(server: Server) -> None:
-    scene = NodeScene()
+    scene = NodeScene(SETTINGS)
     async with node_api(server) as api:
         with pytest.raises(GoneError):
             await api.get_node(NAME)

@@ -28,13 +28,13 @@ from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.actions.delete_pods import MIRROR_ANNOTATION
+from podstatus.cli.actions.drain_node import wait_drained
 from podstatus.cli.actions.stop_agent import terminate_agent
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
-from podstatus.cli.drain_node import wait_drained
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient

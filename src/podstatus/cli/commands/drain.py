@@ -29,7 +29,7 @@ def drain(
     cancelled with --cancel or the agent is restarted.
     """
     seconds = parse_timeout(timeout)
-    from podstatus.cli.drain_node import cancel_drain, drain_node
+    from podstatus.cli.actions.drain_node import cancel_drain, drain_node
 
     with report_errors():
         if cancel:

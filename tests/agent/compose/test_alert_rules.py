@@ -1,7 +1,6 @@
 """Alert rules of several files, and their errors."""
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,14 +12,12 @@ from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.model import Action
 from podstatus.client.auth import files as client_files
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
-    SECONDS,
     agent,
     get_alerts,
     make_pod,
+    run_command,
     until,
 )
-from tests.support.processes.programs import COMMAND
 
 ONE = "allowActions: [deletePod]\ndryRun: false\nrules:\n- {name: One, expr: '!pod.ready'}\n"
 TWO = "rules:\n- {name: Two, expr: pod.ready, actions: [log]}\n"
@@ -169,12 +166,5 @@ def test_an_agent_with_a_broken_rule_shows_it_and_asks_the_others(tmp_path: Path
         made.start_ready().create(pod)
         assert f"alert rule disabled: error={path}:2:19: expr: " in made.log()
         until(lambda: get_alerts(made).get("Y", {}).get("state") == "firing")
-        result = subprocess.run(
-            [*COMMAND, "get", "alerts", "--root-dir", str(made.root_dir)],
-            capture_output=True,
-            env=ENVIRONMENT,
-            timeout=SECONDS,
-            check=True,
-            text=True,
-        )
+        result = run_command("get", "alerts", "--root-dir", str(made.root_dir), check=True)
         assert "rule X: line 2: expr: " in result.stdout + result.stderr

@@ -1,7 +1,6 @@
 """`podstatus run` as a process, around a fake agent: start, banner, stop."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,11 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.processes.programs import COMMAND
+from tests.support.processes.agent_process import ENVIRONMENT, run_command
 
 HURRIED = "API server did not stop in time, killed it"
 ROOT = Path(__file__).parents[3]
-ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TERM": ""}
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -276,13 +274,7 @@ def test_invalid_settings_are_reported_together_and_end_a_supervisor(
     tmp_path: Path,
 ) -> None:
     options = ["--root-dir", str(tmp_path), "--max-pods", "x", "--supervise", "-v", "99"]
-    ran = subprocess.run(
-        [*COMMAND, "run", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT | {"PODSTATUS_SYNC_FREQUENCY": "1"},
-    )
+    ran = run_command("run", *options, PODSTATUS_SYNC_FREQUENCY="1")
     assert ran.returncode == 2
     assert ran.stderr.splitlines() == [
         "podstatus: invalid settings:",
@@ -296,12 +288,6 @@ def test_invalid_settings_are_reported_together_and_end_a_supervisor(
 @pytest.mark.usefixtures("alone")
 def test_a_supervisor_gives_up_on_what_another_try_does_not_repair(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    ran = subprocess.run(
-        [*COMMAND, "run", "--root-dir", str(tmp_path / "file"), "--supervise", "--port", "0"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
+    ran = run_command("run", "--root-dir", str(tmp_path / "file"), "--supervise", "--port", "0")
     assert ran.returncode == 2
     assert ran.stderr.startswith(f"podstatus: cannot use {tmp_path}/file: ")

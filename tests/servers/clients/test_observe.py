@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +22,10 @@ from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.web.v1.wire import PodView
 from tests.support.data.deployment_pods import pod, status
-from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
+from tests.support.processes.agent_process import run_command, until
 from tests.support.processes.api_servers import NODES, RealServer, Server
 from tests.support.processes.mortal_server import Mortal, mortal
 from tests.support.processes.observer_process import ObserverProcess, observer
-from tests.support.processes.programs import COMMAND
 from tests.support.web.transition_text import after_text, before_text
 
 Document = dict[str, Any]
@@ -272,14 +270,7 @@ def warnings(looks_on: ObserverProcess) -> list[str]:
 def refused(kubeconfig: Path, folder: Path, *options: str) -> tuple[int, list[str]]:
     """The exit code of one that is not let look on, and what it says."""
     words = ("observe", "--kubeconfig", str(kubeconfig), "--root-dir", str(folder), *options)
-    done = subprocess.run(
-        [*COMMAND, *words, "--port", "0"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=False,
-    )
+    done = run_command(*words, "--port", "0")
     assert done.stdout == ""
     return done.returncode, done.stderr.splitlines()
 

@@ -3,20 +3,22 @@
 import json
 import os
 import signal
+import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from http.client import HTTPException
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import psutil
 
 from podstatus.testing.servers.access import ServerAccess
-from tests.support.processes.api_servers import get_kept
+from tests.support.processes.api_servers import Server, get_kept
 from tests.support.processes.programs import COMMAND
 
 Document = dict[str, Any]
@@ -171,10 +173,12 @@ class AgentProcess:
         def look() -> Document | None:
             self._is_alive()
             told = self.endpoints()
-            # A killed one has left its own there, and to look for our family takes long.
-            if not psutil.pid_exists(told.get("pid", -1)):
-                return None
-            return told if told["pid"] in [process.pid for process in self.family()] else None
+            # A killed one has left its own there. To look for our family takes long.
+            pid = told.get("pid", -1)
+            is_ours = self.process is not None and pid == self.process.pid
+            if is_ours or (psutil.pid_exists(pid) and pid in [it.pid for it in self.family()]):
+                return told
+            return None
 
         return until(look, self.log)
 
@@ -217,6 +221,30 @@ class AgentProcess:
         """What its `/healthz` answers."""
         return get_plain(f"{self.wait_serving()['health']}/healthz{check}")
 
+    def ask(self, path: str) -> Document:
+        """What its own port answers to its owner."""
+        found: Document = json.loads(self.ask_text(path))
+        return found
+
+    def ask_text(self, path: str) -> str:
+        """The same, if it is no JSON. Raises OSError if it is refused."""
+        code, text = self.ask_plain(path)
+        if code != 200:
+            raise OSError(f"{path}: {code} {text}")
+        return text
+
+    def ask_plain(self, path: str, token: str | None = None) -> tuple[int, str]:
+        """Code and text, for one who has this token; its own if it is None."""
+        told = self.wait_serving()
+        token = told["token"] if token is None else token
+        where = urlsplit(told["agent"])
+        trust = ssl.create_default_context(cafile=told["agent_certificate"])
+        host = where.hostname or ""
+        with closing(HTTPSConnection(host, where.port, context=trust, timeout=SECONDS)) as asked:
+            asked.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+            answer = asked.getresponse()
+            return answer.status, answer.read().decode()
+
     def log(self) -> str:
         return self._log.read_text()
 
@@ -245,6 +273,20 @@ def agent(
         psutil.wait_procs(family, SECONDS)
 
 
+@contextmanager
+def agent_on(
+    server: Server, folder: Path, node: str, *options: str
+) -> Iterator[tuple[AgentProcess, Cluster]]:
+    """The agent of a node that is Ready on this server, and a new namespace for its pods."""
+    cluster = Cluster(server.access, node, server.new_namespace())
+    kubeconfig = server.node_access(node).kubeconfig
+    with agent(folder, *options, kubeconfig=kubeconfig, node=node) as started:
+        started.start()
+        started.wait_ready(cluster)
+        yield started, cluster
+    server.forget_node(node)
+
+
 def words_of(process: psutil.Process) -> list[str]:
     """Its command line; nothing if it has ended meanwhile."""
     with suppress(psutil.NoSuchProcess):
@@ -252,13 +294,25 @@ def words_of(process: psutil.Process) -> list[str]:
     return []
 
 
+def run_command(
+    *words: str, check: bool = False, **more: str
+) -> "subprocess.CompletedProcess[str]":
+    """Run the `podstatus` command, with more variables in its environment."""
+    return subprocess.run(
+        [*COMMAND, *words],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT | more,
+        timeout=SECONDS,
+        check=check,
+    )
+
+
 def get_alerts(made: AgentProcess) -> dict[str, Document]:
     """What the command says, by rule."""
-    words = [*COMMAND, "get", "alerts", "-o", "json", "--root-dir", str(made.root_dir)]
-    told = subprocess.run(
-        words, capture_output=True, env=ENVIRONMENT, timeout=SECONDS, check=True, text=True
-    )
-    return {it["rule"]: it for it in json.loads(told.stdout)["alerts"]}
+    words = ("get", "alerts", "-o", "json", "--root-dir", str(made.root_dir))
+    told = json.loads(run_command(*words, check=True).stdout)
+    return {it["rule"]: it for it in told["alerts"]}
 
 
 def make_pod(name: str, script: str = "", node: str = "", **spec: Any) -> Document:

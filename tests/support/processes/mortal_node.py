@@ -1,9 +1,6 @@
 """A node on real processes, whose agent, shims and keepers can be killed one by one."""
 
 import os
-import ssl
-import subprocess
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,19 +23,18 @@ from podstatus.runtime.process.records.models import (
     StartRecord,
 )
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
     NODE,
     SECONDS,
     AgentProcess,
     Cluster,
     Document,
     container,
+    run_command,
     until,
     words_of,
 )
 from tests.support.processes.api_servers import Server
 from tests.support.processes.process_runtime import need_bubblewrap
-from tests.support.processes.programs import COMMAND
 
 T = TypeVar("T")
 
@@ -106,28 +102,14 @@ class MortalNode(AgentProcess):
 
     def container_logs(self, pod: Document, query: str = "") -> str:
         """What the agent's own port answers."""
-        agent, meta = self.wait_serving(), pod["metadata"]
-        path = f"/containerLogs/{meta['namespace']}/{meta['name']}/{container(pod)['name']}{query}"
-        asked = urllib.request.Request(  # noqa: S310 - ours
-            agent["agent"] + path, headers={"Authorization": f"Bearer {agent['token']}"}
-        )
-        trust = ssl.create_default_context(cafile=agent["agent_certificate"])
-        with urllib.request.urlopen(asked, context=trust, timeout=SECONDS) as answer:  # noqa: S310
-            told: bytes = answer.read()
-            return told.decode()
+        where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        return self.ask_text(f"/containerLogs/{where}/{container(pod)['name']}{query}")
 
     def logs_command(self, pod: Document, *options: str) -> str:
         """What `podstatus logs` prints."""
         meta = pod["metadata"]
         where = ("-n", meta["namespace"], "--root-dir", str(self.root_dir))
-        done = subprocess.run(
-            [*COMMAND, "logs", meta["name"], *where, *options],
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-            timeout=SECONDS,
-            check=False,
-        )
+        done = run_command("logs", meta["name"], *where, *options)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -178,6 +160,18 @@ def mortal_node(
         made.kill_all()
         if server is not None:
             server.forget_node(node)
+
+
+@contextmanager
+def ready_node(
+    server: Server, folder: Path, isolation: str, node: str
+) -> Iterator[tuple[MortalNode, Cluster]]:
+    """A node that is Ready on this server, and a new namespace for its pods."""
+    cluster = Cluster(server.access, node, server.new_namespace())
+    with mortal_node(folder, isolation, server=server, node=node) as made:
+        made.start()
+        made.wait_ready(cluster)
+        yield made, cluster
 
 
 def end_family(processes: list[psutil.Process]) -> None:

@@ -1,73 +1,36 @@
 """The observer as a process: `podstatus observe` on an API server that runs."""
 
-import json
 import os
 import signal
-import ssl
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
-
-Document = dict[str, Any]
+from tests.support.processes.agent_process import ENVIRONMENT, AgentProcess, Document, until
 
 
-class ObserverProcess:
+class ObserverProcess(AgentProcess):
     """`podstatus observe`, with a folder of its own."""
 
     def __init__(self, folder: Path, kubeconfig: Path, *options: str) -> None:
-        self.root_dir = folder / "observer"
-        self._log = folder / "observer.log"
+        super().__init__(folder / "observer")
         self.words = [
             *(sys.executable, "-m", "tests.support.processes.gc_on_signal", "observe"),
             *("--kubeconfig", str(kubeconfig), "--root-dir", str(self.root_dir)),
             *("--port", "0", "-v", "2", *options),
         ]
-        self.process: subprocess.Popen[bytes] | None = None
+        self.environment = ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[3])}
 
     def start(self) -> None:
         """Start it; come back when it can be asked."""
-        environment = ENVIRONMENT | {"PYTHONPATH": str(Path(__file__).parents[3])}
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment
-            )
-        until(lambda: self._endpoints().get("pid") == self.pid, self.log)
+        super().start()
+        self.wait_serving()
 
     @property
     def pid(self) -> int:
-        assert self.process is not None
-        assert self.process.poll() is None, self.log()
-        return self.process.pid
-
-    def ask(self, path: str) -> Document:
-        """What it answers."""
-        code, body = self.ask_plain(path)
-        assert code == 200, body
-        found: Document = json.loads(body)
-        return found
-
-    def ask_plain(self, path: str, token: str | None = None) -> tuple[int, str]:
-        """Code and text, for one who has this token; its own if it is None."""
-        told = self._endpoints()
-        token = told["token"] if token is None else token
-        where = urlsplit(told["agent"])
-        context = ssl.create_default_context(cafile=told["agent_certificate"])
-        connection = HTTPSConnection(
-            where.hostname or "", where.port, context=context, timeout=SECONDS
-        )
-        try:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
+        pid: int = self.wait_serving()["pid"]
+        return pid
 
     def pods(self) -> dict[str, Document]:
         """All that are on its board, by UID."""
@@ -99,28 +62,6 @@ class ObserverProcess:
         self.ask("/v1/status")
         words = Path(f"/proc/{self.pid}/status").read_text().split()
         return tuple(int(words[words.index(it) + 1]) * 1024 for it in ("VmRSS:", "VmHWM:"))  # type: ignore[return-value]
-
-    def stop(self) -> int:
-        """End it in peace; its exit code."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(SECONDS)
-
-    def kill(self) -> None:
-        """End it at once."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-    def log(self) -> str:
-        return self._log.read_text() if self._log.exists() else ""
-
-    def _endpoints(self) -> Document:
-        try:
-            told: Document = json.loads((self.root_dir / "endpoints.json").read_bytes())
-        except FileNotFoundError:
-            return {}
-        return told
 
 
 @contextmanager

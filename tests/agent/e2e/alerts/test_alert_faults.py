@@ -1,12 +1,7 @@
 """Faults of alerts affect nothing else of a whole agent."""
 
 import asyncio
-import json
-import ssl
-import subprocess
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,14 +10,13 @@ from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.e2e.alerting_node import AlertingNode, is_ready, is_running, until
 from tests.agent.e2e.faults.heartbeats import ImpatientHeartbeats
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
     AgentProcess,
     agent,
     get_alerts,
     make_pod,
+    run_command,
 )
 from tests.support.processes.agent_process import until as until_it_is
-from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +66,7 @@ def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Pa
         assert broken.endswith(": index error: index=0 size=0")
         assert picky.startswith("podstatus: rule Picky: pod default/odd: ")
         assert command_output(made, "Picky") == [picky]
-        metrics = ask(made, "/metrics").decode()
+        metrics = made.ask_text("/metrics")
         assert 'podstatus_alert_rule_failing{rule="Broken"} 3' in metrics
         assert 'podstatus_alert_rule_failing{rule="Picky"} 1' in metrics
         assert 'podstatus_alert_rule_failing{rule="PodCrashLooping"} 0' in metrics
@@ -84,22 +78,11 @@ def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Pa
 
 def failing(made: AgentProcess) -> dict[str, int]:
     """Of how many each rule fails, if it does."""
-    rules = json.loads(ask(made, "/v1/alerts"))["rules"]
+    rules = made.ask("/v1/alerts")["rules"]
     return {it["name"]: it["failing"] for it in rules if it["failing"]}
 
 
 def command_output(made: AgentProcess, *names: str) -> list[str]:
     """What `podstatus get alerts` says below its table."""
-    words = [*COMMAND, "get", "alerts", *names, "--root-dir", str(made.root_dir)]
-    done = subprocess.run(words, capture_output=True, env=ENVIRONMENT, check=True, text=True)
-    return done.stderr.splitlines()
-
-
-def ask(made: AgentProcess, path: str) -> Any:
-    endpoints = made.wait_serving()
-    asked = urllib.request.Request(  # noqa: S310 - ours
-        f"{endpoints['agent']}{path}", headers={"Authorization": f"Bearer {endpoints['token']}"}
-    )
-    trust = ssl.create_default_context(cafile=endpoints["agent_certificate"])
-    with urllib.request.urlopen(asked, context=trust, timeout=30) as answer:  # noqa: S310 - ours
-        return answer.read()
+    words = ("get", "alerts", *names, "--root-dir", str(made.root_dir))
+    return run_command(*words, check=True).stderr.splitlines()

@@ -5,11 +5,8 @@ Rules are those that are shipped, but for the minutes that they wait. What falls
 of ten minutes, a clock that is wrong, and an unobserved exit: test_default_rules_in_time.py.
 """
 
-import json
-import ssl
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,11 +49,7 @@ class Alerting:
 
     def ask(self) -> dict[str, Any]:
         """What the query API says."""
-        url = self.agent.endpoints()["agent"] + "/v1/alerts?limit=5000"
-        trust = ssl.create_default_context(cafile=self.agent.root_dir / "pki" / "agent.crt")
-        with urllib.request.urlopen(url, context=trust, timeout=90) as answer:  # noqa: S310
-            body: dict[str, Any] = json.loads(answer.read())
-        return body
+        return self.agent.ask("/v1/alerts?limit=5000")
 
     def alerts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask()["alerts"]

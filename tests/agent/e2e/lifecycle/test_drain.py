@@ -2,28 +2,26 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
-    SECONDS,
     AgentProcess,
     Cluster,
     Document,
     agent,
+    agent_on,
     condition,
     container,
     has_phase,
     make_pod,
+    run_command,
     until,
 )
 from tests.support.processes.api_servers import NODES, Server
 from tests.support.processes.mortal_server import mortal
 from tests.support.processes.process_node import command_pod, process_node
-from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 
@@ -33,27 +31,8 @@ CRITICAL = "system-node-critical"
 ON_STOP = ("--on-stop", "drain")
 
 
-@pytest.fixture
-def cluster(each_server: Server) -> Iterator[Cluster]:
-    yield Cluster(each_server.access, NODE, each_server.new_namespace())
-    each_server.forget_node(NODE)
-
-
-@pytest.fixture
-def kubeconfig(each_server: Server) -> Path:
-    """Of the agent."""
-    return each_server.node_access(NODE).kubeconfig
-
-
 def drain(started: AgentProcess, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, "drain", "--root-dir", str(started.root_dir), *words],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=SECONDS,
-    )
+    return run_command("drain", "--root-dir", str(started.root_dir), *words)
 
 
 def why(pod: Document) -> tuple[str, str]:
@@ -77,11 +56,9 @@ def readiness(cluster: Cluster) -> tuple[str, str, str]:
 
 
 def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled(
-    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+    each_server: Server, tmp_path: Path
 ) -> None:
-    with agent(tmp_path, kubeconfig=kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(each_server, tmp_path, NODE) as (started, cluster):
         cluster.create(
             make_pod("web", "stop=2s, stop-exit=1", NODE),
             make_pod("stubborn", "stop=never, kill=100ms", NODE, terminationGracePeriodSeconds=3),
@@ -123,12 +100,8 @@ def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled
         assert "Traceback" not in started.log()
 
 
-def test_pods_end_with_an_agent_that_is_to_drain(
-    cluster: Cluster, kubeconfig: Path, tmp_path: Path
-) -> None:
-    with agent(tmp_path, *ON_STOP, kubeconfig=kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+def test_pods_end_with_an_agent_that_is_to_drain(each_server: Server, tmp_path: Path) -> None:
+    with agent_on(each_server, tmp_path, NODE, *ON_STOP) as (started, cluster):
         cluster.create(
             make_pod("web", "stop=6s, stop-exit=1", NODE), make_pod("quick", "stop-exit=1", NODE)
         )
@@ -176,11 +149,9 @@ def test_statuses_undelivered_at_the_end_are_sent_by_the_next_agent(
 
 
 def test_a_node_without_pods_says_so_too_before_it_ends(
-    cluster: Cluster, kubeconfig: Path, tmp_path: Path
+    each_server: Server, tmp_path: Path
 ) -> None:
-    with agent(tmp_path, *ON_STOP, kubeconfig=kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(each_server, tmp_path, NODE, *ON_STOP) as (started, cluster):
         assert started.stop() == 0, started.log()
         assert readiness(cluster) == ("False", "KubeletNotReady", "node is shutting down")
 

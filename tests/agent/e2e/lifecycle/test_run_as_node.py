@@ -1,15 +1,13 @@
 """`podstatus run` as the user of its node: what the Node authorizer and NodeRestriction allow."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.processes.agent_process import (
     AgentProcess,
-    Cluster,
-    agent,
+    agent_on,
     container,
     has_phase,
     make_pod,
@@ -24,14 +22,6 @@ JUST_BOUND = "no relationship found between node"
 """The authorizer hears of a pod by a watch of its own, so it may be late (SURPRISES, tour 18)."""
 
 
-@pytest.fixture
-def cluster(real_server: RealServer) -> Iterator[Cluster]:
-    """What an admin sees."""
-    namespace = real_server.new_namespace()
-    yield Cluster(real_server.access, NODE, namespace)
-    real_server.forget_node(NODE)
-
-
 def refusals(started: AgentProcess) -> list[str]:
     """What the server did not allow, and not just for the moment."""
     lines = started.log().splitlines()
@@ -39,22 +29,17 @@ def refusals(started: AgentProcess) -> list[str]:
 
 
 def test_all_of_it_is_allowed_to_the_user_of_the_node(
-    real_server: RealServer, cluster: Cluster, tmp_path: Path
+    real_server: RealServer, tmp_path: Path
 ) -> None:
     manifests = tmp_path / "manifests"
     manifests.mkdir()
-    static = make_pod("static")
-    static["metadata"]["namespace"] = cluster.namespace
-    (manifests / "static.json").write_text(json.dumps(static))
     options = ("--pod-manifest-path", str(manifests), "--file-check-frequency", "200ms")
     labels = ("--node-labels", "topology.kubernetes.io/zone=z,example.com/rack=3")
     taints = ("--register-with-taints", "team=blue:NoSchedule")
-    access = real_server.node_access(NODE)
-    with agent(
-        tmp_path, *options, *labels, *taints, kubeconfig=access.kubeconfig, node=NODE
-    ) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(real_server, tmp_path, NODE, *options, *labels, *taints) as (started, cluster):
+        static = make_pod("static")
+        static["metadata"]["namespace"] = cluster.namespace
+        (manifests / "static.json").write_text(json.dumps(static))
         cluster.create(
             make_pod("runs", "", NODE),
             make_pod("ends", "run=1s, exit=3", NODE, restartPolicy="Never"),

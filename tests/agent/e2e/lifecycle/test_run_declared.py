@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes.agent_process import Cluster, Document, agent, make_pod
+from tests.support.processes.agent_process import Document, agent_on, make_pod
 from tests.support.processes.api_servers import NODES, Server
 
 pytestmark = pytest.mark.slow
@@ -17,18 +17,12 @@ BEFORE = {"requests": {"cpu": "200m", "memory": "64Mi"}, "limits": {"cpu": "400m
 def test_a_pod_as_a_whole_and_init_containers_are_resized(
     each_server: Server, tmp_path: Path
 ) -> None:
-    namespace = each_server.new_namespace()
-    cluster = Cluster(each_server.access, NODE, namespace)
-    access = each_server.node_access(NODE)
-
     def resize(name: str, change: Document) -> None:
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}/resize"
+        path = f"/api/v1/namespaces/{cluster.namespace}/pods/{name}/resize"
         code, answer = each_server.client.patch(path, {"spec": change})
         assert code == 200, answer
 
-    with agent(tmp_path, kubeconfig=access.kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(each_server, tmp_path, NODE) as (_, cluster):
         first = {"name": "first", "image": "a", "resources": {"requests": {"cpu": "100m"}}}
         cluster.create(
             make_pod("whole", "", NODE, resources=BEFORE),
@@ -40,7 +34,6 @@ def test_a_pod_as_a_whole_and_init_containers_are_resized(
         resize("init", {"initContainers": [{**first, "resources": {"requests": {"cpu": "150m"}}}]})
         cluster.wait_for("whole", _has_as_a_whole("300m", "600m"))
         cluster.wait_for("init", _has_first("150m"))
-    each_server.forget_node(NODE)
 
 
 def _has_as_a_whole(request: str, limit: str) -> Callable[[Document], bool]:

@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +11,16 @@ import pytest
 from podstatus.apiserver.state_dir import lock_holder
 from podstatus.testing.apiserver import ApiServerProcess
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
     NODE,
-    SECONDS,
     Cluster,
     Document,
     agent,
     container,
     has_phase,
     make_pod,
+    run_command,
     until,
 )
-from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 
@@ -126,10 +123,7 @@ def is_told_why(pod: Document) -> bool:
 
 def refused(*options: str) -> tuple[int, str]:
     """The exit code of an agent that does not start, and what it says."""
-    words = [*COMMAND, "run", "--port", "0", "--no-samples", *options]
-    ran = subprocess.run(
-        words, capture_output=True, text=True, check=False, timeout=SECONDS, env=ENVIRONMENT
-    )
+    ran = run_command("run", "--port", "0", "--no-samples", *options)
     assert "Traceback" not in ran.stderr
     return ran.returncode, ran.stderr
 

@@ -10,14 +10,14 @@ from tests.support.processes.agent_process import (
     AgentProcess,
     Cluster,
     Document,
-    agent,
+    agent_on,
     condition,
     container,
     until,
 )
 from tests.support.processes.agent_process import make_pod as plain_pod
 from tests.support.processes.api_servers import NODES, Server
-from tests.support.processes.mortal_node import mortal_node, pod_of
+from tests.support.processes.mortal_node import pod_of, ready_node
 
 pytestmark = pytest.mark.slow
 
@@ -29,15 +29,9 @@ RESTARTS = [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]
 @contextmanager
 def a_node(server: Server, folder: Path) -> Iterator[tuple[AgentProcess, Cluster]]:
     """An agent with two processors, and what an admin sees of it."""
-    access = server.node_access(NODE)
-    namespace = server.new_namespace()
-    cluster = Cluster(server.access, NODE, namespace)
-    with agent(folder, kubeconfig=access.kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(server, folder, NODE) as (started, cluster):
         yield started, cluster
         assert "Traceback" not in started.log()
-    server.forget_node(NODE)
 
 
 def a_pod(name: str, cpu: str, script: str = "", policy: object = ()) -> Document:
@@ -163,10 +157,7 @@ def test_what_is_larger_than_the_node_is_refused_by_the_server(
 
 
 def test_a_process_is_resized_while_it_runs(each_server: Server, tmp_path: Path) -> None:
-    cluster = Cluster(each_server.access, NODE, each_server.new_namespace())
-    with mortal_node(tmp_path, "none", server=each_server, node=NODE) as node:
-        node.start()
-        node.wait_ready(cluster)
+    with ready_node(each_server, tmp_path, "none", NODE) as (node, cluster):
         for name, policy in (("runs", []), ("restarts", RESTARTS)):
             pod = pod_of(name, "/bin/sleep", "1000", node=NODE)
             app = {"name": "app", "resources": {"requests": {"cpu": "100m"}}}

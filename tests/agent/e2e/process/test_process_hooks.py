@@ -3,7 +3,7 @@
 import signal
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from tests.support.processes.mortal_node import (
     ISOLATIONS,
     MortalNode,
     commands,
-    mortal_node,
     pod_of,
     processes_with,
+    ready_node,
 )
 
 pytestmark = pytest.mark.slow
@@ -41,6 +41,14 @@ def hooked(node: MortalNode, hook: str, command: str) -> Document:
     return pod
 
 
+@pytest.fixture(params=ISOLATIONS)
+def scene(
+    request: pytest.FixtureRequest, each_server: Server, tmp_path: Path
+) -> Iterator[tuple[MortalNode, Cluster]]:
+    with ready_node(each_server, tmp_path, request.param, NODE[request.param]) as ready:
+        yield ready
+
+
 def end_in_peace(node: MortalNode) -> None:
     began = time.monotonic()
     assert node.stop() == 0
@@ -54,54 +62,36 @@ ENDS: list[Any] = [
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_a_container_is_let_in_if_its_agent_ends_during_its_first_hook(
-    each_server: Server,
-    tmp_path: Path,
-    word: str,
-    isolation: str,
-    end: Callable[[MortalNode], None],
+    scene: tuple[MortalNode, Cluster], word: str, end: Callable[[MortalNode], None]
 ) -> None:
-    name = NODE[isolation]
-    cluster = Cluster(each_server.access, name, each_server.new_namespace())
-    with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
-        node.start()
-        node.wait_ready(cluster)
-        cluster.create(hooked(node, "postStart", f": {word}; sleep 500"))
-        until(lambda: processes_with(word), node.log)
-        end(node)
-        until(lambda: not processes_with(word))
-        node.start()
-        (pod,) = cluster.wait_ready("p")
-        assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
-        assert not processes_with(word)
-        cluster.delete("p")
-        cluster.wait_gone("p")
+    node, cluster = scene
+    cluster.create(hooked(node, "postStart", f": {word}; sleep 500"))
+    until(lambda: processes_with(word), node.log)
+    end(node)
+    until(lambda: not processes_with(word))
+    node.start()
+    (pod,) = cluster.wait_ready("p")
+    assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
+    assert not processes_with(word)
+    cluster.delete("p")
+    cluster.wait_gone("p")
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_a_prestop_hook_is_restarted_if_the_agent_stops_during_it(
-    each_server: Server,
-    tmp_path: Path,
-    word: str,
-    isolation: str,
-    end: Callable[[MortalNode], None],
+    scene: tuple[MortalNode, Cluster], word: str, end: Callable[[MortalNode], None]
 ) -> None:
-    name = NODE[isolation]
-    cluster = Cluster(each_server.access, name, each_server.new_namespace())
-    with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
-        node.start()
-        node.wait_ready(cluster)
-        cluster.create(hooked(node, "preStop", f": {word}; {UNTIL_TOLD}"))
-        cluster.wait_ready("p")
-        cluster.delete("p")
-        until(lambda: processes_with(word), node.log)
-        end(node)
-        until(lambda: not processes_with(word))
-        assert cluster.pod("p") is not None
-        node.start()
-        for shell in until(lambda: commands("sh", word), node.log):
-            shell.send_signal(signal.SIGUSR1)
-        cluster.wait_gone("p")
-        assert not processes_with(word)
+    node, cluster = scene
+    cluster.create(hooked(node, "preStop", f": {word}; {UNTIL_TOLD}"))
+    cluster.wait_ready("p")
+    cluster.delete("p")
+    until(lambda: processes_with(word), node.log)
+    end(node)
+    until(lambda: not processes_with(word))
+    assert cluster.pod("p") is not None
+    node.start()
+    for shell in until(lambda: commands("sh", word), node.log):
+        shell.send_signal(signal.SIGUSR1)
+    cluster.wait_gone("p")
+    assert not processes_with(word)

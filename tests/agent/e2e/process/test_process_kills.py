@@ -33,6 +33,7 @@ from tests.support.processes.mortal_node import (
     is_alive,
     mortal_node,
     pod_of,
+    ready_node,
     starts,
 )
 from tests.support.processes.process_runtime import need_bubblewrap
@@ -181,11 +182,8 @@ def test_either_server_gets_the_status_of_a_pod_whose_shim_was_killed(
 ) -> None:
     policies = enumerate(("Never", "Always"), 900)
     victims = [Victim("shim", policy, number, NODE) for number, policy in policies]
-    cluster = Cluster(each_server.access, NODE, each_server.new_namespace())
-    running = mortal_node(tmp_path, "bubblewrap", server=each_server, node=NODE)
-    with no_daemons_after(victims), running as node:
-        node.start()
-        node.wait_ready(cluster)
+    running = ready_node(each_server, tmp_path, "bubblewrap", NODE)
+    with no_daemons_after(victims), running as (node, cluster):
         cluster.create(*(victim.manifest for victim in victims))
         for victim in victims:
             victim.meet(node, cluster)

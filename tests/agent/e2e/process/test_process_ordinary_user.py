@@ -1,6 +1,5 @@
 """Without root or bubblewrap pods run, too; unsupported features are reported."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -8,11 +7,10 @@ import psutil
 import pytest
 
 from tests.support.processes.agent_process import (
-    ENVIRONMENT,
-    SECONDS,
     Document,
     condition,
     container,
+    run_command,
     until,
 )
 from tests.support.processes.process_node import (
@@ -23,7 +21,6 @@ from tests.support.processes.process_node import (
     pod_of,
     process_node,
 )
-from tests.support.processes.programs import COMMAND
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +118,7 @@ def test_without_bubblewrap_pods_that_need_mounts_say_so(bare: ProcessNode, kind
     for text in ("containers are not isolated here", "apt install bubblewrap", instead):
         assert text in waiting(pod)["message"]
         bare.cluster.wait_for_event("Failed", name, text)
-    shown = command("get", "pods", "--root-dir", str(bare.root_dir))
+    shown = run_command("get", "pods", "--root-dir", str(bare.root_dir), check=True)
     (line,) = (line for line in shown.stdout.splitlines() if f" {name} " in f" {line} ")
     assert "CreateContainerConfigError" in line
 
@@ -160,14 +157,3 @@ def waiting(pod: Document) -> Document:
         found: Document = status["state"].get("waiting", {})
         return found
     return {}
-
-
-def command(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [*COMMAND, *words],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=SECONDS,
-        check=True,
-    )

@@ -1,7 +1,5 @@
 """Probes of real processes: by HTTP, TCP and commands, and over a restart of the agent."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,6 @@ import yaml
 
 from tests.support.loopback_servers import closed_port
 from tests.support.processes.agent_process import (
-    Cluster,
     Document,
     condition,
     container,
@@ -18,7 +15,7 @@ from tests.support.processes.agent_process import (
     until,
 )
 from tests.support.processes.api_servers import NODES, Server
-from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
+from tests.support.processes.mortal_node import MortalNode, pod_of, ready_node
 from tests.support.processes.process_node import PYTHON
 
 pytestmark = pytest.mark.slow
@@ -40,15 +37,6 @@ http.server.HTTPServer(("", int(sys.argv[1])), Handler).serve_forever()
 EVERY_SECOND = {"periodSeconds": 1, "timeoutSeconds": 30, "failureThreshold": 1}
 PATIENT = {**EVERY_SECOND, "failureThreshold": 60}
 """For a server that takes its time to begin, on a machine that has none."""
-
-
-@contextmanager
-def a_node(server: Server, folder: Path) -> Iterator[tuple[MortalNode, Cluster]]:
-    cluster = Cluster(server.access, NODE, server.new_namespace())
-    with mortal_node(folder, "none", server=server, node=NODE) as node:
-        node.start()
-        node.wait_ready(cluster)
-        yield node, cluster
 
 
 def web_pod(name: str, port: int, switch: Path, **probes: Any) -> Document:
@@ -80,7 +68,7 @@ def test_http_readiness_is_shown_and_liveness_restarts(each_server: Server, tmp_
         readinessProbe=get,
         livenessProbe={**get, "failureThreshold": 3},
     )
-    with a_node(each_server, tmp_path) as (node, cluster):
+    with ready_node(each_server, tmp_path, "none", NODE) as (node, cluster):
         switch.touch()
         cluster.create(pod)
         [ready] = cluster.wait_ready("web")
@@ -103,7 +91,7 @@ def test_tcp_and_commands_say_who_has_started(each_server: Server, tmp_path: Pat
     tcp = web_pod("tcp", port, switch, startupProbe={"tcpSocket": {"port": port}, **PATIENT})
     command = pod_of("command", "sleep", "1000", node=NODE)
     command["spec"]["containers"][0]["startupProbe"] = {**is_there, **PATIENT}
-    with a_node(each_server, tmp_path) as (_, cluster):
+    with ready_node(each_server, tmp_path, "none", NODE) as (_, cluster):
         cluster.create(tcp, command)
         cluster.wait_ready("tcp")
         cluster.wait_for_event("Unhealthy", "command", "Startup probe failed: ")
@@ -122,7 +110,7 @@ def test_a_restart_of_the_agent_is_not_seen_in_readiness(
     pod = web_pod("web", port, switch, startupProbe=get, readinessProbe=get, livenessProbe=get)
     pod["spec"]["containers"][0]["startupProbe"] = {**get, **PATIENT}
     switch.touch()
-    with a_node(each_server, tmp_path) as (node, cluster):
+    with ready_node(each_server, tmp_path, "none", NODE) as (node, cluster):
         cluster.create(pod)
         [before] = cluster.wait_ready("web")
         for _ in range(3):
@@ -144,6 +132,6 @@ def test_the_example_of_the_page_becomes_ready(each_server: Server, tmp_path: Pa
     example = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
     pod = yaml.safe_load(example.replace("8123", str(closed_port())))
     pod["spec"] |= {"nodeName": NODE, "terminationGracePeriodSeconds": 2}
-    with a_node(each_server, tmp_path) as (_, cluster):
+    with ready_node(each_server, tmp_path, "none", NODE) as (_, cluster):
         cluster.create(pod)
         cluster.wait_ready(pod["metadata"]["name"])

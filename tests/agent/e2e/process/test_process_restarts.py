@@ -33,6 +33,7 @@ from tests.support.processes.mortal_node import (
     mortal_node,
     pod_of,
     read,
+    ready_node,
     starts,
 )
 
@@ -69,10 +70,7 @@ def test_what_containers_say_and_how_they_end_while_the_agent_is_dead_is_not_los
     each_server: Server, tmp_path: Path, isolation: str
 ) -> None:
     name = NODE[isolation]
-    cluster = Cluster(each_server.access, name, each_server.new_namespace())
-    with mortal_node(tmp_path, isolation, server=each_server, node=name) as node:
-        node.start()
-        node.wait_ready(cluster)
+    with ready_node(each_server, tmp_path, isolation, name) as (node, cluster):
         pods = [f"talks-{policy.lower()}" for policy in POLICIES]
         for pod_name, policy in zip(pods, POLICIES, strict=True):
             cluster.create(pod_of(pod_name, "sh", "-c", TALKER, node=name, restartPolicy=policy))

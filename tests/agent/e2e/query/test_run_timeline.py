@@ -1,10 +1,7 @@
 """A pod that crash-loops, then recovers: its timeline has every transition, in order, to the
 millisecond, from the API as on a terminal."""
 
-import json
 import re
-import ssl
-import urllib.request
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +11,10 @@ import pytest
 
 from podstatus.kube.scalars.time import Time
 from tests.support.processes.agent_process import (
-    SECONDS,
     AgentProcess,
     Cluster,
     Document,
-    agent,
+    agent_on,
     make_pod,
     until,
 )
@@ -47,15 +43,8 @@ class Scene(msgspec.Struct):
 
     def moments(self) -> list[Document]:
         """What the API of the agent has."""
-        endpoints = self.agent.wait_serving()
-        asked = urllib.request.Request(  # noqa: S310 - ours
-            f"{endpoints['agent']}/v1/pods/{self.cluster.namespace}/flaky/timeline",
-            headers={"Authorization": f"Bearer {endpoints['token']}"},
-        )
-        trust = ssl.create_default_context(cafile=endpoints["agent_certificate"])
-        with urllib.request.urlopen(asked, context=trust, timeout=SECONDS) as answer:  # noqa: S310
-            moments: list[Document] = json.loads(answer.read())["transitions"]
-            return moments
+        told = self.agent.ask(f"/v1/pods/{self.cluster.namespace}/flaky/timeline")
+        return list(told["transitions"])
 
     def has_recovered(self) -> bool:
         entries = self.moments()
@@ -74,17 +63,12 @@ class Scene(msgspec.Struct):
 
 @pytest.fixture
 def scene(each_server: Server, tmp_path: Path) -> Iterator[Scene]:
-    access = each_server.node_access(NODE)
-    cluster = Cluster(each_server.access, NODE, each_server.new_namespace())
     options = ("--max-container-restart-period", "1s")
-    with agent(tmp_path, *options, kubeconfig=access.kubeconfig, node=NODE) as started:
-        started.start()
-        started.wait_ready(cluster)
+    with agent_on(each_server, tmp_path, NODE, *options) as (started, cluster):
         scene = Scene(started, cluster)
         cluster.create(make_pod("flaky", SCRIPT, NODE))
         until(lambda: scene.has_recovered() or None, started.log)
         yield scene
-    each_server.forget_node(NODE)
 
 
 def of(moments: list[Document], kind: str, subject: str | None = None) -> list[str]:

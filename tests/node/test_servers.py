@@ -18,14 +18,13 @@ from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import MicroTime
 from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX, AlertCondition
 from podstatus.node.settings import NodeSettings
-from podstatus.testing.servers.access import ServerAccess
-from tests.node import scene as in_memory
+from tests.node.scene import SETTINGS as ANY_NODE
 from tests.node.scene import NodeScene
 from tests.support.loops import until
 from tests.support.processes.api_servers import NODES, Document, Server
 
 NAME = NODES[2]
-SETTINGS = structs.replace(in_memory.SETTINGS, name=NAME)
+SETTINGS = structs.replace(ANY_NODE, name=NAME)
 NODE = f"/api/v1/nodes/{NAME}"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
@@ -41,14 +40,9 @@ def server(each_server: Server) -> Iterator[Server]:
         each_server.client.delete(path)
 
 
-def own_access(server: Server) -> ServerAccess:
-    """A client with the node's user, where there is such a user."""
-    return server.node_access(NAME)
-
-
 @asynccontextmanager
 async def node_api(server: Server) -> AsyncIterator[HttpNodeApi]:
-    access = kubeconfig_config(own_access(server).kubeconfig)
+    access = kubeconfig_config(server.node_access(NAME).kubeconfig)
     async with ApiClient(access) as client, asyncio.timeout(90):
         yield HttpNodeApi(client)
 
@@ -215,7 +209,7 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
 
 
 async def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
-    access = kubeconfig_config(own_access(server).kubeconfig)
+    access = kubeconfig_config(server.node_access(NAME).kubeconfig)
     async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
         scene = NodeScene(SETTINGS, api=HttpNodeApi(client))
         own = scene.own_node

@@ -130,7 +130,7 @@ async def test_commands_are_run_where_the_container_is(
         assert (await node.stop(pod, 10)).exit_code == 0
         assert node.reasons == ["Pulled", "Created", "Started", "Killing"]
         assert node.messages[0] == (
-            'Container image "x" is only a label: the process runtime pulls nothing'
+            'Container image "x" is not used: the process runtime runs programs on the host'
         )
 
 

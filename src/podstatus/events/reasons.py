@@ -75,7 +75,7 @@ An image is being pulled.
 """
 PULLED: Final = "Pulled"
 """Normal: Container image "{image}" already present on machine and can be accessed by the pod ·
-Container image "{image}" is only a label: the process runtime pulls nothing
+Container image "{image}" is not used: the process runtime runs programs on the host
 
 A container is about to be created; what an image is depends on the runtime.
 """

@@ -107,7 +107,8 @@ class ProcessRuntime:
     def image_message(self, image: str) -> str:
         """Return the message of the event Pulled: there was no pull."""
         return (
-            f"Container image {go_quoted(image)} is only a label: the process runtime pulls nothing"
+            f"Container image {go_quoted(image)} is not used: the process runtime runs programs on "
+            "the host"
         )
 
     async def start_pod(self, pod: Pod) -> None:

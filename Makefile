@@ -38,24 +38,24 @@ test: $(READY) ## run all tests but those of test-real
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/process/test_process_leftovers.py
 
-flood: $(READY) ## 5,000 connections to each port of an agent for a minute, three ways: owner and pods are served
+flood: $(READY) ## flood each port with 5,000 connections; the agent must keep answering
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/security/test_connection_flood.py
 
 SECONDS ?= 180
-soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECONDS=180] [SEED=…] [KILLS=200]
+soak: $(READY) ## faults and churn on a real agent, all invariants checked: [SECONDS=180] [SEED=…] [KILLS=200]
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(KILLS),--kills $(KILLS)) $(if $(ISOLATION),--isolation $(ISOLATION))
 
 day: $(READY) ## five minutes of deployments, crash loops, readiness changes, deletions and upgrades; nothing is lost
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/lifecycle/test_day_in_the_life.py $(DAY)
 
 MUTANTS ?= 300
-mutation: $(READY) ## change decisions in small ways: 95 % must be noticed by tests: [MUTANTS=300] [SEED=…]; an hour
+mutation: $(READY) ## change decisions in small ways; the tests must kill 95 % of the mutants: [MUTANTS=300] [SEED=…]; an hour
 	@nice -n 19 $(BIN)/python tools/mutation.py --sample $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
 test-real: $(READY) ## run slow tests, and the API server tests of make test against a real kube-apiserver
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
 
-real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd
+real-parts: $(READY) ## build kube-apiserver (needs Go) and etcd for test-real, once
 	@$(BIN)/python tools/build_real_parts.py
 
 lint: $(READY) docs-check ## style, types, import contracts, generated docs
@@ -91,7 +91,7 @@ bench-sync: $(READY) ## how fast statuses reach a real API server, next to its l
 bench-node: $(READY) ## what a node of 110 pods costs, and how late its statuses and its lease are
 	@$(BIN)/python bench/node.py
 
-bench-probes: $(READY) ## what probing 110 process pods once a second costs, and how late the news are
+bench-probes: $(READY) ## what probing 110 process pods once a second costs, and how late results arrive
 	@$(BIN)/python bench/probes.py
 
 bench-observe: $(READY) ## what it costs to see every transition: the caller, and the process

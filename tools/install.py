@@ -37,7 +37,7 @@ def main(folder: Path, requirements: Path) -> None:
     _print(f"installing {requirements} into {folder}")
     pins = len(_PIN.findall(requirements.read_text()))
     _install(python, pins, "--require-hashes", "-r", str(requirements))
-    _print("installing podstatus as a link to its source")
+    _print("installing podstatus (editable)")
     _install(python, 1, "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     _print(f"{folder} is ready: {_megabytes(folder)} MB, {time.monotonic() - started:.0f} s")
 
@@ -52,7 +52,8 @@ def progress(output: Iterable[str], pins: int) -> Iterator[str]:
             count += 1
             yield f"  {count:>3}/{pins} {' '.join(filter(None, package.groups()))}"
         elif line.startswith("Installing collected packages: "):
-            yield f"  unpacking {line.count(', ') + 1}"
+            packages = line.count(", ") + 1
+            yield f"  unpacking {packages} {'package' if packages == 1 else 'packages'}"
 
 
 def _has_pip(python: Path) -> bool:

@@ -60,7 +60,7 @@ def test_progress_is_a_line_for_each_package(tool: ModuleType) -> None:
     assert list(tool.progress(output, 3)) == [
         "    1/2 aiohttp 3.14.5",
         "    2/2 cffi 2.1.1",
-        "  unpacking 1",
+        "  unpacking 1 package",
     ]
 
 
@@ -106,7 +106,7 @@ def test_an_environment_is_created_once_and_repaired(tmp_path: Path) -> None:
     # Without hatchling, the step after the requirements fails; they are installed by then.
     first = install(tmp_path, requirement)
     assert "creating env with Python" in first.stdout
-    assert "    1/1 tiny 1.0\n  unpacking 1\n" in first.stdout
+    assert "    1/1 tiny 1.0\n  unpacking 1 package\n" in first.stdout
     again = install(tmp_path, requirement)
     assert "creating" not in again.stdout
     assert "    1/1 tiny 1.0\n" in again.stdout

@@ -26,7 +26,7 @@ _COMMANDS = {
     "drain": ("drain:drain", "Terminate all pods on this node and reject new ones."),
     "status": ("status:status", "Show whether the agent runs, its health and its restarts."),
     "stop": ("stop:stop", "Stop the running agent; its containers keep running."),
-    "down": ("down:down", "Delete all pods, end their containers and stop the agent."),
+    "down": ("down:down", "Delete all pods, terminate their containers and stop the agent."),
     "apiserver": ("apiserver:apiserver", "Run the embedded Kubernetes API server without a node."),
     "alerts": ("alerts:alerts", "Check and test alert rules."),
 }

@@ -75,7 +75,7 @@ def test_a_stopped_node_without_pods_is_removed(tmp_path: Path) -> None:
     with RootDir(root_dir) as root:
         root.write("server.json", b'{"embedded": true}')
     result = down(root_dir, "--yes", "--remove-files")
-    assert result.output == f"nothing of the node runs any more; {root_dir} is removed\n"
+    assert result.output == f"all containers have stopped; {root_dir} is removed\n"
     assert not root_dir.exists()
 
 

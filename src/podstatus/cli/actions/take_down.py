@@ -1,4 +1,4 @@
-"""End everything of a node for `podstatus down`: pods, containers, agent, embedded API server.
+"""Take a node down for `podstatus down`: pods, containers, agent, embedded API server.
 
 A running agent is asked to end its pods. Then, and if it was stopped or killed before, what is left
 is ended without it, under the lock of the root directory.
@@ -92,11 +92,11 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     finally:
         lock.close()
     if not options.remove_files:
-        write(f"nothing of the node runs any more; its files are in {folder}\n")
+        write(f"all containers have stopped; the files of the node are in {folder}\n")
     elif remaining:
-        write(f"nothing of the node runs any more; not removed: {', '.join(remaining)}\n")
+        write(f"all containers have stopped; not removed: {', '.join(remaining)}\n")
     else:
-        write(f"nothing of the node runs any more; {folder} is removed\n")
+        write(f"all containers have stopped; {folder} is removed\n")
 
 
 def _refuse_foreign_pods(folder: Path, endpoints: AgentEndpoints | None) -> None:
@@ -125,12 +125,17 @@ def _was_embedded(folder: Path) -> bool:
 def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
     if options.assume_yes:
         return
-    agent = "stops the agent and its API server" if is_running else "no agent runs there"
-    files = "removes" if options.remove_files else "keeps"
-    text = (
-        f"This deletes all pods of the node in {folder} and ends their containers; {agent}; "
-        f"{files} the files of the node."
-    )
+    if is_running:
+        effect = (
+            f"This deletes all pods of the node in {folder}, terminates their containers and stops "
+            "the agent and its API server."
+        )
+    else:
+        effect = (
+            f"No agent runs in {folder}. This deletes all pods of the node and terminates their "
+            "containers."
+        )
+    text = f"{effect} The files are {'removed' if options.remove_files else 'kept'}."
     write("".join(f"{line}\n" for line in wrap_text(text, terminal_width())))
     if not typer.confirm("Continue?"):
         raise RequestError("nothing was changed")
@@ -148,7 +153,7 @@ def _end_pods_by_agent(folder: Path, endpoints: AgentEndpoints, options: DownOpt
         agent.begin_drain()
         wait_drained(agent, 0)
     except RequestError as error:
-        write(f"podstatus: {error}; ending the containers without the agent\n", err=True)
+        write(f"podstatus: {error}; terminating the containers without the agent\n", err=True)
 
 
 def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:
@@ -198,7 +203,7 @@ def _end_leftovers(folder: Path, options: DownOptions) -> None:
     """End what no agent has ended; the caller holds the lock. Raises RuntimeDownError."""
     runtime = folder / "runtime"
     if names := running_pods(runtime):
-        write(f"ending the containers of {describe_names(names)}\n")
+        write(f"terminating the containers of {describe_names(names)}\n")
     if runtime.is_dir():
         grace = options.grace_seconds
         cgroups = leftover_cgroups(folder, cgroup_files(runtime))

@@ -46,7 +46,8 @@ GracePeriodOption = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=-1,
-        help="Time to terminate gracefully; -1 means that of each pod. 0 means 1 without --force.",
+        help="Time to terminate gracefully; -1 means that of each pod. Without --force, 0 is "
+        "treated as 1.",
         show_default=False,
     ),
 ]
@@ -95,7 +96,8 @@ def delete(
 ) -> None:
     """Delete pods by name, by label, by file, or all of them.
 
-    The options are those of kubectl delete. A static pod returns until its manifest is removed.
+    Options have the same meaning as in kubectl delete. A static pod is recreated unless its
+    manifest is removed.
     """
     kind, _, name = kind.partition("/")
     given = [*([name] if name else []), *(names or ())]

@@ -1,4 +1,4 @@
-"""`podstatus down`: end everything of a node."""
+"""`podstatus down`: delete all pods of a node and stop its agent."""
 
 import sys
 from typing import Annotated
@@ -36,10 +36,10 @@ def down(
     remove_files: RemoveFilesOption = False,
     yes: YesOption = False,
 ) -> None:
-    """Delete all pods, end their containers and stop the agent.
+    """Delete all pods, terminate their containers and stop the agent.
 
-    Nothing of the node runs afterwards. Also ends what a stopped or killed agent has left, if
-    --root-dir names its directory. A node that joined another cluster is refused.
+    Also terminates containers left by a stopped or killed agent, if --root-dir names its directory.
+    Refuses to take down a node of an external cluster.
     """
     if not yes and not sys.stdin.isatty():
         usage_error("cannot ask for confirmation without a terminal; pass --yes")

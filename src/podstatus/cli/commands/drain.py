@@ -25,8 +25,9 @@ def drain(
 ) -> None:
     """Terminate all pods on this node and reject new ones.
 
-    Critical pods are terminated after the others. The node accepts pods again when the drain is
-    cancelled with --cancel or the agent is restarted.
+    Critical pods are terminated after the others. Terminated pods are not restarted; this is not
+    kubectl drain. The node accepts pods again when the drain is cancelled with --cancel or the
+    agent is restarted.
     """
     seconds = parse_timeout(timeout)
     from podstatus.cli.actions.drain_node import cancel_drain, drain_node

@@ -18,7 +18,8 @@ ContainerOption = Annotated[
         "--container",
         "-c",
         metavar="NAME",
-        help="Container to run the command in. Default: the container that kubectl chooses.",
+        help="Container to run the command in. Default: that of the annotation "
+        "kubectl.kubernetes.io/default-container, or the first container.",
         autocompletion=complete_container,
     ),
 ]

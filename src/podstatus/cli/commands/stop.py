@@ -7,8 +7,8 @@ from podstatus.cli.options import RootDirOption, WaitTimeoutOption, parse_timeou
 def stop(*, root_dir: RootDirOption = None, timeout: WaitTimeoutOption = "0") -> None:
     """Stop the running agent; its containers keep running.
 
-    The embedded API server stops with it. The next podstatus run continues with the containers;
-    podstatus down also ends them.
+    The embedded API server stops with it. The next podstatus run adopts the containers; podstatus
+    down terminates them.
     """
     seconds = parse_timeout(timeout)
     from podstatus.cli.actions.stop_agent import stop_agent

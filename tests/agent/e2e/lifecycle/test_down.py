@@ -83,7 +83,7 @@ def test_what_a_killed_agent_left_is_taken_down(node: ProcessNode) -> None:
     assert (result.returncode, "the containers of default/web" in result.stdout) == (1, True)
     result = podstatus(node, "down", "--yes")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("ending the containers of 1 pod: default/web\n")
+    assert result.stdout.startswith("terminating the containers of 1 pod: default/web\n")
     assert_ended(running)
     assert node.start_ready().pods() == []
 

@@ -45,7 +45,7 @@ def read_status(folder: Path) -> AgentState:
         raise RequestError(str(error)) from error
     if holder is None:
         left = tuple(running_pods(folder / "runtime"))
-        problem = str(no_agent_error(folder))
+        problem = str(no_agent_error(folder, os.environ))
         return AgentState(
             root_dir=str(folder), problem=problem, restarts=restarts, left_running=left
         )

@@ -66,7 +66,10 @@ def test_what_a_stopped_agent_left_of_the_current_directory_must_be_named(
     monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
     result = CliRunner().invoke(app, ["down", "--yes", "--remove-files"])
     assert result.exit_code == 1
-    assert f"no agent runs in {tmp_path}/podstatus nor in ./.podstatus; pass " in result.stderr
+    assert result.stderr == (
+        f"podstatus: no agent runs in {tmp_path}/podstatus nor in ./.podstatus; to take down the "
+        "node in ./.podstatus run: podstatus down --root-dir .podstatus\n"
+    )
     assert (tmp_path / ".podstatus/server.json").exists()
 
 

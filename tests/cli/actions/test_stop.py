@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.actions.stop_agent import StoppedAgent, terminate_agent
@@ -99,3 +100,15 @@ def test_without_an_agent_there_is_nothing_to_stop(tmp_path: Path) -> None:
     assert result.stderr.startswith(
         f"podstatus: no agent runs in {tmp_path}; pass the --root-dir of "
     )
+
+
+def test_a_stopped_node_of_the_current_directory_can_be_taken_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".podstatus").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    result = CliRunner().invoke(app, ["stop"])
+    assert result.exit_code == 1
+    assert result.stderr.endswith("run: podstatus down --root-dir .podstatus\n")

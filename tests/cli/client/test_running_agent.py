@@ -99,8 +99,18 @@ def test_a_stopped_agent_of_the_current_directory_is_mentioned(
     tmp_path: Path, current_dir: Path
 ) -> None:
     (current_dir / ".podstatus").mkdir()
-    with pytest.raises(RequestError, match=r"/podstatus nor in \./\.podstatus; start one"):
+    advice = "start the node in ./.podstatus again with: podstatus run --root-dir .podstatus"
+    with pytest.raises(RequestError, match=rf"/podstatus nor in \./\.podstatus; {advice}$"):
         found({"XDG_DATA_HOME": str(tmp_path)})
+
+
+def test_a_root_dir_that_was_named_is_the_only_one_mentioned(
+    tmp_path: Path, current_dir: Path
+) -> None:
+    (current_dir / ".podstatus").mkdir()
+    start = f"start one with: podstatus run --root-dir {tmp_path}/a, "
+    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/a; {start}"):
+        found({"PODSTATUS_ROOT_DIR": str(tmp_path / "a")})
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

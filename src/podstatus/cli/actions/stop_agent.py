@@ -16,10 +16,14 @@ import msgspec
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
+from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR, find_root_dir, no_agent_error
 from podstatus.cli.terminal import write
 from podstatus.runtime.process.state.running_pods import running_pods
 
+LOCAL_DOWN_REMEDY = (
+    f"to take down the node in ./{LOCAL_ROOT_DIR} run: podstatus down --root-dir {LOCAL_ROOT_DIR}"
+)
+"""For a node of the current directory that is not used unless the user names it."""
 _PATIENCE_SECONDS = 5.0
 """A stop without a drain takes less; after it, say what is waited for."""
 
@@ -40,7 +44,13 @@ def stop_agent(root_dir: Path | None, seconds: float) -> None:
     folder = find_root_dir(root_dir, os.environ)
     stopped = terminate_agent(folder, seconds)
     if stopped is None:
-        raise no_agent_error(folder, remedy=_leftovers_remedy(folder))
+        remedy = _leftovers_remedy(folder)
+        raise no_agent_error(
+            folder,
+            os.environ,
+            remedy=remedy or "pass the --root-dir of the agent to stop",
+            local_remedy=remedy or LOCAL_DOWN_REMEDY,
+        )
     write(f"stopped {stopped.name} (pid {stopped.pid}); {_describe_leftovers(folder)}\n")
 
 
@@ -60,10 +70,11 @@ def _down_command(folder: Path) -> str:
 
 
 def _leftovers_remedy(folder: Path) -> str:
+    """How to end containers that run without an agent; empty if there are none."""
     pods = running_pods(folder / "runtime")
     if pods:
         return f"containers of {len(pods)} pods run; end them with: {_down_command(folder)}"
-    return "pass the --root-dir of the agent to stop"
+    return ""
 
 
 def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> StoppedAgent | None:

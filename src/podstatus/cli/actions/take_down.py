@@ -29,7 +29,7 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.actions.delete_pods import MIRROR_ANNOTATION
 from podstatus.cli.actions.drain_node import wait_drained
-from podstatus.cli.actions.stop_agent import terminate_agent
+from podstatus.cli.actions.stop_agent import LOCAL_DOWN_REMEDY, terminate_agent
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
@@ -72,7 +72,12 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     except (StateDirError, RootDirError) as error:
         raise RequestError(str(error)) from error
     if not (folder / LOCK_FILE).exists():
-        raise no_agent_error(folder, remedy="pass the --root-dir of the node to take down")
+        raise no_agent_error(
+            folder,
+            os.environ,
+            remedy="pass the --root-dir of the node to take down",
+            local_remedy=LOCAL_DOWN_REMEDY,
+        )
     _refuse_foreign_pods(folder, endpoints)
     _confirm(folder, options, is_running=is_running)
     if endpoints is not None:

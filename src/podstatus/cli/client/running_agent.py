@@ -27,7 +27,7 @@ def running_endpoints(
     """Return the endpoints of the agent that runs in the root-dir. Raises RequestError."""
     folder = find_root_dir(root_dir, environment)
     if not _is_locked(folder):
-        raise no_agent_error(folder, alternative=alternative)
+        raise no_agent_error(folder, environment, alternative=alternative)
     try:
         endpoints = read_endpoints(folder)
     except RootDirError as error:
@@ -52,17 +52,33 @@ def find_root_dir(root_dir: Path | None, environment: Mapping[str, str]) -> Path
     return root_dir.expanduser().absolute()
 
 
-def no_agent_error(folder: Path, *, remedy: str = "", alternative: str = "") -> RequestError:
+def no_agent_error(
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    remedy: str = "",
+    local_remedy: str = "",
+    alternative: str = "",
+) -> RequestError:
     """Return the error for a command that needs a running agent.
 
-    `remedy` replaces the advice to start one, `alternative` is appended to it.
+    `remedy` replaces the advice to start one. `local_remedy` replaces it if no root-dir was named
+    and `LOCAL_ROOT_DIR` exists. `alternative` is appended.
     """
-    start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
-    advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
-    local = Path(LOCAL_ROOT_DIR)
-    # Of a stopped agent, or planted: it is used only if it is named.
-    others = f" nor in ./{LOCAL_ROOT_DIR}" if folder != local.absolute() and local.is_dir() else ""
-    return RequestError(f"no agent runs in {folder}{others}; {advice}{alternative}")
+    # Of a stopped agent, or planted: it is mentioned, and used only if the user names it.
+    if folder == _default_root_dir(environment) and Path(LOCAL_ROOT_DIR).is_dir():
+        start = f"podstatus run --root-dir {LOCAL_ROOT_DIR}"
+        where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
+        advice = local_remedy or f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
+    else:
+        start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
+        where = str(folder)
+        advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
+    return RequestError(f"no agent runs in {where}; {advice}{alternative}")
+
+
+def _default_root_dir(environment: Mapping[str, str]) -> Path:
+    return default_root_dir(environment).expanduser().absolute()
 
 
 def _is_locked(root_dir: Path) -> bool:

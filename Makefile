@@ -117,5 +117,5 @@ lock: ## update the locked requirements (needs uv)
 	$(COMPILE) --constraints requirements/run.txt --group dev --extra agent --extra grpc requirements/build.in pyproject.toml -o requirements/dev.txt
 	$(COMPILE) requirements/real.in -o requirements/real.txt
 
-clean: ## remove the environment and what tools left behind
-	rm -rf $(VENV) .podstatus .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove .venv and what tools left behind; the node's data in .podstatus stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

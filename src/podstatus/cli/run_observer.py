@@ -9,6 +9,7 @@ from functools import partial
 import typer
 
 from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS
 from podstatus.agent.daemon.run_agent import AgentInfo, run_agent
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
@@ -17,8 +18,6 @@ from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
 from podstatus.cli.errors import fail
 from podstatus.cli.setting_options import Flags
-
-_FOLDERS = ("logs", "pki")
 
 
 def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> None:
@@ -30,7 +29,9 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
         typer.echo(f"podstatus: {warning}", err=True)
     build = partial(build_observer, scope=scope)
     announce = partial(_announce, scope)
-    running = run_agent(settings, build, announce, stop_at_eof=stop_at_eof, folders=_FOLDERS)
+    running = run_agent(
+        settings, build, announce, stop_at_eof=stop_at_eof, folders=OBSERVER_FOLDERS
+    )
     try:
         asyncio.run(running)
     except AgentError as error:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.remove_root_dir import remove_root_dir
-from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
 from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
 
@@ -41,6 +41,15 @@ def test_an_observer_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_stopped_observer_is_refused(tmp_path: Path) -> None:
+    RootDir(tmp_path, OBSERVER_FOLDERS).close()
+    result = down(tmp_path, "--yes")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"podstatus: {tmp_path} has the files of an observer, which has no pods to end\n"
+    )
+
+
 def test_a_directory_without_an_agent_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     result = down(tmp_path, "--yes", "--remove-files")
@@ -50,9 +59,17 @@ def test_a_directory_without_an_agent_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_without_a_terminal_it_must_be_confirmed_by_an_option(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        root.write("server.json", b'{"embedded": true}')
     result = down(tmp_path)
     assert result.exit_code == 2
     assert "cannot ask for confirmation without a terminal; pass --yes" in result.stderr
+
+
+def test_a_missing_agent_is_reported_before_a_confirmation_is_needed(tmp_path: Path) -> None:
+    result = down(tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"podstatus: no agent runs in {tmp_path}; ")
 
 
 def test_what_a_stopped_agent_left_of_the_current_directory_must_be_named(

@@ -23,6 +23,8 @@ from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLocke
 KUBECONFIG_FILE = "kubeconfig"
 AGENT_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
 """Subdirectories of an agent's root directory."""
+OBSERVER_FOLDERS = ("logs", "pki")
+"""Subdirectories of an observer's root directory."""
 
 
 class RootDir:

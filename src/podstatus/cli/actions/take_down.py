@@ -6,6 +6,7 @@ is ended without it, under the lock of the root directory.
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
+from podstatus.cli.errors import usage_error
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
@@ -113,6 +115,8 @@ def _refuse_foreign_pods(folder: Path, endpoints: AgentEndpoints | None) -> None
             f"node {endpoints.node} belongs to the cluster at {endpoints.apiserver}, which owns "
             "its pods; empty the node with podstatus drain, then end the agent with podstatus stop"
         )
+    if endpoints is None and not (folder / "runtime").is_dir():
+        raise RequestError(f"{folder} has the files of an observer, which has no pods to end")
     if endpoints is None and not _was_embedded(folder):
         raise RequestError(
             f"the node in {folder} belongs to another cluster, which owns its pods; start its "
@@ -130,6 +134,8 @@ def _was_embedded(folder: Path) -> bool:
 def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
     if options.assume_yes:
         return
+    if not sys.stdin.isatty():
+        usage_error("cannot ask for confirmation without a terminal; pass --yes")
     if is_running:
         effect = (
             f"This deletes all pods of the node in {folder}, terminates their containers and stops "

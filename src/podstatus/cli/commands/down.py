@@ -1,11 +1,10 @@
 """`podstatus down`: delete all pods of a node and stop its agent."""
 
-import sys
 from typing import Annotated
 
 import typer
 
-from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.errors import report_errors
 from podstatus.cli.options import RootDirOption
 
 GracePeriodOption = Annotated[
@@ -41,8 +40,6 @@ def down(
     Also terminates containers left by a stopped or killed agent, if --root-dir names its directory.
     Refuses to take down a node of an external cluster.
     """
-    if not yes and not sys.stdin.isatty():
-        usage_error("cannot ask for confirmation without a terminal; pass --yes")
     from podstatus.cli.actions.take_down import DownOptions, take_down
 
     options = DownOptions(

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints
-from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
 from podstatus.cli.register_commands import app
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
@@ -176,3 +176,26 @@ def test_a_file_without_pods_is_reported(root_dir: Path, text: str, message: str
     result = delete(root_dir, "-f", "-", text=text)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"podstatus: {message}")
+
+
+def test_nothing_is_deleted_for_an_observer(server: ApiServerThread, tmp_path: Path) -> None:
+    kubeconfig = str(server.kubeconfig)
+    with RootDir(tmp_path / "root", OBSERVER_FOLDERS) as root:
+        root.write_endpoints(
+            AgentEndpoints(
+                apiserver=server.url,
+                agent="",
+                kubeconfig=kubeconfig,
+                node="",
+                observes=True,
+                pid=os.getpid(),
+            )
+        )
+        before = existing(server)
+        refused = delete(root.path, "pod", "a")
+        assert existing(server) == before
+        deleted = delete(root.path, "pod", "a", "--kubeconfig", kubeconfig)
+    assert refused.exit_code == 1
+    assert "a cluster observer deletes nothing; use kubectl delete pod" in refused.stderr
+    assert deleted.exit_code == 0, deleted.output
+    assert ("default", "a") not in existing(server)

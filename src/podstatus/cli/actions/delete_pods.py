@@ -15,6 +15,7 @@ import typer
 
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.running_agent import running_endpoints
 from podstatus.cli.client.server_objects import Selectors, ServerObjects, find_resource_kind
 from podstatus.cli.options import ClusterOptions
 from podstatus.cli.terminal import write
@@ -47,6 +48,8 @@ def delete_pods(
 
     One that does not exist is reported, and the others are deleted.
     """
+    if options.kubeconfig is None:
+        _refuse_observer(options.root_dir)
     if grace_seconds == 0:
         write(_IMMEDIATE_WARNING, err=True)
     with open_server(options.root_dir, options.kubeconfig, os.environ) as server:
@@ -59,6 +62,15 @@ def delete_pods(
             wait_gone(server, deleted)
     if len(deleted) < len(targets):
         raise typer.Exit(1)
+
+
+def _refuse_observer(root_dir: Path | None) -> None:
+    """Raise RequestError if the agent is an observer: it only reads from its cluster."""
+    if running_endpoints(root_dir, os.environ, alternative=", or a --kubeconfig").observes:
+        raise RequestError(
+            "a cluster observer deletes nothing; use kubectl delete pod, or name the cluster with "
+            "--kubeconfig"
+        )
 
 
 def _targets(pods: PodsToDelete, namespace: str, server: ServerObjects) -> Iterator[PodName]:

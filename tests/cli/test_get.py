@@ -174,7 +174,8 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
         (("get", "pods", "--field-selector", "spec.fase=x"), 1, "GET /api/v1/namespaces/default"),
         (("get", "pods", "a/b"), 1, "'a/b' is not a valid name"),
         (("describe", "events"), 2, "cannot describe events, only pods and nodes; see: podstatus"),
-        (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes"),
+        (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes\n"),
+        (("describe", "web"), 2, "unsupported type 'web'; use pods or nodes, as in: podstatus "),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],
 )

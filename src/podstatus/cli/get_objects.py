@@ -53,7 +53,7 @@ class ObjectQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat | None) -> None:
     """Print the objects, and with `watch` their changes, without end. Raises RequestError."""
-    kind = _parse_kind(query.kind)
+    kind = _parse_kind(query.kind, "pods, nodes, events or alerts")
 
     def print_objects(objects: ObjectSource) -> None:
         where = None if query.all_namespaces else options.namespace or objects.namespace
@@ -74,7 +74,7 @@ def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat
 
 def describe_objects(kind_name: str, name: str | None, options: SourceOptions) -> None:
     """Print the details of pods or nodes, and their events. Raises RequestError."""
-    kind = _parse_kind(kind_name)
+    kind = _parse_kind(kind_name, "pods or nodes, as in: podstatus describe pod NAME")
     if kind.resource not in (PODS, NODES):
         plural = kind.printed_resource.plural
         usage_error(f"cannot describe {plural}, only pods and nodes; see: podstatus get {plural}")
@@ -130,9 +130,9 @@ def _decode(document: Document, kind: type[T]) -> T:
         raise RequestError(f"cannot decode the {kind.__name__.lower()}: {error}") from error
 
 
-def _parse_kind(name: str) -> ResourceKind:
+def _parse_kind(name: str, supported: str) -> ResourceKind:
     try:
-        return find_resource_kind(name)
+        return find_resource_kind(name, supported)
     except RequestError as error:
         usage_error(str(error))
 

@@ -40,10 +40,9 @@ class AgentObjects:
             if nested_str(document, "metadata", "name") == name:
                 return document
         inside = f" in namespace {namespace}" if kind.resource.namespaced else ""
-        printed = kind.printed_resource
         raise RequestError(
-            f"{printed.singular} {name!r} not found{inside} on the agent; see: podstatus get "
-            f"{printed.plural} -A --from agent"
+            f"{kind.printed_resource.singular} {name!r} not found{inside} on the agent; see: "
+            f"{kind.list_command} --from agent"
         )
 
     def list(

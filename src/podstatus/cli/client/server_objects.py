@@ -33,6 +33,12 @@ class ResourceKind(msgspec.Struct, frozen=True):
     resource: ApiResource
     printed_resource: resources.ResourceInfo
 
+    @property
+    def list_command(self) -> str:
+        """The command that prints all objects of the type."""
+        every = " -A" if self.resource.namespaced else ""
+        return f"podstatus get {self.printed_resource.plural}{every}"
+
 
 _RESOURCE_KINDS = (
     ResourceKind(PODS, resources.PODS),
@@ -41,16 +47,16 @@ _RESOURCE_KINDS = (
 )
 
 
-def find_resource_kind(name: str) -> ResourceKind:
-    """Return a type by its plural, singular or short name. Raises RequestError."""
+def find_resource_kind(name: str, supported: str = "pods, nodes or events") -> ResourceKind:
+    """Return a type by its plural, singular or short name.
+
+    Raises RequestError, which names the `supported` types of the command.
+    """
     for kind in _RESOURCE_KINDS:
         printed = kind.printed_resource
         if name.lower() in (printed.plural, printed.singular, *printed.short_names):
             return kind
-    names = ", ".join(kind.printed_resource.plural for kind in _RESOURCE_KINDS)
-    raise RequestError(
-        f"unsupported type {name!r}; use {names} or alerts; for other objects use kubectl"
-    )
+    raise RequestError(f"unsupported type {name!r}; use {supported}; for other objects use kubectl")
 
 
 class Selectors(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,7 +195,7 @@ def _translate_errors(kind: ResourceKind, namespace: str | None, name: str) -> I
         inside = f" in namespace {namespace}" if namespace else ""
         printed = kind.printed_resource
         raise NotFoundError(
-            f"{printed.singular} {name!r} not found{inside}; see: podstatus get {printed.plural} -A"
+            f"{printed.singular} {name!r} not found{inside}; see: {kind.list_command}"
         ) from error
     except (ApiError, ValueError) as error:
         raise _to_request_error(error) from error

@@ -52,6 +52,12 @@ def test_a_log_is_printed_byte_by_byte(node: FakeNode, tmp_path: Path) -> None:
     assert node.asked[-1] == "/containerLogs/default/web/app"
 
 
+@pytest.mark.parametrize("pod", ["pod/web", "pods/web", "po/web"])
+def test_a_pod_may_be_named_with_its_type(node: FakeNode, tmp_path: Path, pod: str) -> None:
+    assert logs(tmp_path, pod).exit_code == 0
+    assert node.asked[-1] == "/containerLogs/default/web/app"
+
+
 @pytest.mark.parametrize(
     ("words", "query"),
     [

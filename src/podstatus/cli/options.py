@@ -22,6 +22,9 @@ StopAtEofOption = Annotated[
     ),
 ]
 
+POD_KINDS = ("pods", "pod", "po")
+"""The names of the type, as in kubectl."""
+
 
 class OutputFormat(StrEnum):
     """The output formats of objects."""
@@ -99,8 +102,22 @@ WaitTimeoutOption = Annotated[
         help="Maximum time that the command waits, such as 5m; 0 means no limit.",
     ),
 ]
+
+
+def _pod_name(text: str) -> str:
+    """Return the name of `pod/NAME`, which kubectl accepts, too."""
+    kind, slash, name = text.partition("/")
+    return name if slash and kind.lower() in POD_KINDS else text
+
+
 PodArgument = Annotated[
-    str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
+    str,
+    typer.Argument(
+        metavar="POD",
+        help="Name of the pod.",
+        autocompletion=complete_pod,
+        callback=_pod_name,
+    ),
 ]
 
 

@@ -69,6 +69,7 @@ async def run(agent: Agent, *words: str, stdin: bytes = b"") -> Result:
     [
         (("p", "--", "both"), b"", (0, b"out", b"err")),
         (("-c", "app", "p", "--", "exit", "7"), b"", (7, b"", b"")),
+        (("pod/p", "--", "both"), b"", (0, b"out", b"err")),
         (("p", "-i", "--", "cat"), b"x" * 100_000, (0, b"x" * 100_000, b"")),
         (("p", "--", "echo", "-l", "\udcff a"), b"", (0, b"-l \xff a", b"")),
     ],

@@ -7,14 +7,13 @@ import typer
 from podstatus.cli.completion import complete_pods
 from podstatus.cli.errors import report_errors, usage_error
 from podstatus.cli.options import (
+    POD_KINDS,
     AllNamespacesOption,
     ClusterOptions,
     SelectorOption,
     check_label_selector,
     with_bundle,
 )
-
-_POD_KINDS = ("pods", "pod", "po")
 
 KindArgument = Annotated[
     str,
@@ -101,7 +100,7 @@ def delete(
     """
     kind, _, name = kind.partition("/")
     given = [*([name] if name else []), *(names or ())]
-    if kind.lower() not in _POD_KINDS:
+    if kind.lower() not in POD_KINDS:
         usage_error(
             f"unsupported type {kind!r}; delete pods with: podstatus delete pod NAME; for other "
             "objects use kubectl delete"

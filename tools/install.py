@@ -7,12 +7,15 @@ are installed already stay. On a terminal, progress is one line that changes; in
 package. Needs the standard library only.
 """
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +36,9 @@ def main(folder: Path, requirements: Path) -> None:
         _print(f"creating {folder} with Python {'.'.join(map(str, sys.version_info[:3]))}")
         # An environment without pip is broken, for example because its Python was removed.
         clear = ("--clear",) if (folder / "pyvenv.cfg").exists() else ()
-        _check(subprocess.run([sys.executable, "-m", "venv", *clear, folder], check=False))
+        with _start(sys.executable, "-m", "venv", *clear, str(folder)) as venv:
+            venv.wait()
+        _check(venv)
     _print(f"installing {requirements} into {folder}")
     pins = len(_PIN.findall(requirements.read_text()))
     _install(python, pins, "--require-hashes", "-r", str(requirements))
@@ -65,9 +70,23 @@ def _has_pip(python: Path) -> bool:
 
 
 def _install(python: Path, pins: int, *arguments: str) -> None:
-    with subprocess.Popen([python, *_PIP, *arguments], stdout=subprocess.PIPE, text=True) as pip:
+    with _start(str(python), *_PIP, *arguments, stdout=subprocess.PIPE) as pip:
         _show(progress(pip.stdout or (), pins))
     _check(pip)
+
+
+@contextmanager
+def _start(*command: str, stdout: int | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """Start a program in its own process group, so that Ctrl-C does not make it print a traceback.
+
+    The group is ended on Ctrl-C. Waits until the program has ended.
+    """
+    with subprocess.Popen(command, stdout=stdout, text=True, process_group=0) as program:
+        try:
+            yield program
+        except KeyboardInterrupt:
+            os.killpg(program.pid, signal.SIGTERM)
+            raise
 
 
 def _show(lines: Iterable[str]) -> None:
@@ -81,9 +100,9 @@ def _show(lines: Iterable[str]) -> None:
     print(_ERASE_LINE, end="", flush=True)
 
 
-def _check(program: "subprocess.CompletedProcess[bytes] | subprocess.Popen[str]") -> None:
+def _check(program: "subprocess.Popen[str]") -> None:
     if program.returncode:
-        command = " ".join(map(str, program.args)) if isinstance(program.args, list) else ""
+        command = " ".join(map(str, program.args)) if isinstance(program.args, tuple) else ""
         print(f"failed, see above; to try again, repeat make: {command}", file=sys.stderr)
         sys.exit(program.returncode)
 
@@ -99,4 +118,9 @@ def _print(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except KeyboardInterrupt:
+        erase = _ERASE_LINE if sys.stdout.isatty() else ""
+        print(f"{erase}cancelled; run make again to continue", flush=True)
+        sys.exit(130)

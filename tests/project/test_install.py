@@ -4,6 +4,7 @@ import hashlib
 import importlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import zipfile
@@ -88,6 +89,28 @@ def install(tmp_path: Path, requirement: str) -> subprocess.CompletedProcess[str
     return subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def test_ctrl_c_ends_the_programs_with_one_line(tmp_path: Path) -> None:
+    python = tmp_path / "env/bin/python"
+    python.parent.mkdir(parents=True)
+    # It has pip, and each installation takes until it is ended.
+    python.write_text(
+        "#!/bin/sh\ncase $1 in -c) exit 0;; esac\necho Collecting a==1\nexec sleep 300\n"
+    )
+    python.chmod(0o755)
+    (tmp_path / "some.txt").write_text("a==1\n")
+    command = [sys.executable, str(TOOLS / "install.py"), "env", "some.txt"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, process_group=0
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "    1/1 a 1\n":
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "cancelled; run make again to continue\n", "")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import signal
 import struct
 import termios
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,10 @@ import pytest
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
+from podstatus.testing.builders import ended, make_pod, waiting
 from tests.support.processes.agent_process import ENVIRONMENT
 from tests.support.processes.programs import COMMAND
 from tests.support.web.node_server import NODE, TOKEN, Scene, serve, until
@@ -32,9 +35,9 @@ class Agent(NamedTuple):
     root_dir: Path
 
 
-@pytest.fixture
-async def agent(tmp_path: Path) -> AsyncIterator[Agent]:
-    async with serve(tmp_path) as scene:
+@asynccontextmanager
+async def agent_of(tmp_path: Path, *pods: Pod) -> AsyncIterator[Agent]:
+    async with serve(tmp_path, *pods) as scene:
         with RootDir(tmp_path / "root") as root:
             endpoints = AgentEndpoints(
                 apiserver="",
@@ -46,6 +49,12 @@ async def agent(tmp_path: Path) -> AsyncIterator[Agent]:
             )
             root.write_endpoints(endpoints)
             yield Agent(scene, root.path)
+
+
+@pytest.fixture
+async def agent(tmp_path: Path) -> AsyncIterator[Agent]:
+    async with agent_of(tmp_path) as agent:
+        yield agent
 
 
 def command_line(root_dir: Path, *words: str) -> list[str]:
@@ -108,6 +117,23 @@ async def test_the_reason_of_a_refusal_is_reported(agent: Agent) -> None:
     agent.scene.pods.running.clear()
     result = await run(agent, "p", "--", "ls")
     assert result == (1, b"", b'podstatus: container not found ("app")\n')
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (ended("app"), "it has terminated (Completed, exit code 0)"),
+        (waiting("app", "CrashLoopBackOff"), "it is waiting (CrashLoopBackOff)"),
+    ],
+)
+async def test_the_state_of_a_container_that_does_not_run_is_reported(
+    tmp_path: Path, status: ContainerStatus, reason: str
+) -> None:
+    pod = make_pod("p", namespace="ns", status=PodStatus(container_statuses=(status,)))
+    async with agent_of(tmp_path, pod) as agent:
+        agent.scene.pods.running.clear()
+        code, _, err = await run(agent, "p", "--", "ls")
+    assert (code, err.decode()) == (1, f'podstatus: container not found ("app"): {reason}\n')
 
 
 async def test_without_a_terminal_there_is_no_tty(agent: Agent) -> None:

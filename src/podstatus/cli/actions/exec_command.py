@@ -27,6 +27,7 @@ from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.print_logs import choose_container
 from podstatus.cli.terminal import write, write_encoded
 from podstatus.kube.encoding.channel_frames import V4, V5, ChannelNumber
+from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_list, nested_str
 
 _CHUNK_BYTES = 32 * 1024
@@ -49,7 +50,8 @@ class ContainerCommand(msgspec.Struct, frozen=True, kw_only=True):
 def exec_command(root_dir: Path | None, request: ContainerCommand) -> int:
     """Run the command and return its exit code. Raises RequestError."""
     agent = find_agent(root_dir, os.environ)
-    choice = choose_container(agent.get_pod(request.namespace, request.pod), request.container)
+    pod = agent.get_pod(request.namespace, request.pod)
+    choice = choose_container(pod, request.container)
     for note in choice.notes:
         write(f"{note}\n", err=True)
     is_terminal = sys.stdin.isatty()
@@ -61,8 +63,30 @@ def exec_command(root_dir: Path | None, request: ContainerCommand) -> int:
     query += [(name, "1") for name, is_set in streams.items() if is_set]
     path = "/".join(quote(part, safe="") for part in (request.namespace, request.pod, choice.name))
     target = f"/exec/{path}?{urlencode(query, errors='surrogateescape')}"
-    with _raw_terminal(is_raw=has_tty and request.stdin):
-        return asyncio.run(_run(agent, target, stdin=request.stdin, has_tty=has_tty))
+    try:
+        with _raw_terminal(is_raw=has_tty and request.stdin):
+            return asyncio.run(_run(agent, target, stdin=request.stdin, has_tty=has_tty))
+    except RequestError as error:
+        if not (reason := _why_not_running(pod, choice.name)):
+            raise
+        raise RequestError(f"{error}: {reason}") from error
+
+
+def _why_not_running(pod: Pod, container: str) -> str:
+    """Describe the state of a container that does not run; empty if it does, or is unknown."""
+    status = pod.status
+    statuses = (
+        *(status.container_statuses or ()),
+        *(status.init_container_statuses or ()),
+        *(status.ephemeral_container_statuses or ()),
+    )
+    state = next((it.state for it in statuses if it.name == container), None)
+    if state is not None and (ended := state.terminated) is not None:
+        reason = f"{ended.reason}, " if ended.reason else ""
+        return f"it has terminated ({reason}exit code {ended.exit_code})"
+    if state is not None and (waiting := state.waiting) is not None:
+        return f"it is waiting ({waiting.reason})" if waiting.reason else "it is waiting"
+    return ""
 
 
 @contextmanager

@@ -109,6 +109,22 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
     assert "apiserver-port" not in found
 
 
+def test_a_node_that_runs_in_the_current_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As other commands find it; only if no root-dir is named."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    with RootDir(tmp_path / ".podstatus"):
+        result, found = doctor()
+        _, named = doctor("--root-dir", str(tmp_path / "podstatus"), "--port", "0")
+    assert result.exit_code == 0
+    assert f"an agent is already running in {tmp_path}/.podstatus" in found["root-dir"][1]
+    assert "apiserver-port" not in found
+    assert named["root-dir"][1] == f"{tmp_path}/podstatus (will be created)"
+
+
 def test_manifests_are_counted(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.json", ".hidden"):
         (tmp_path / name).touch()

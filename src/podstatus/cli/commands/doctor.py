@@ -1,9 +1,12 @@
 """`podstatus doctor`: check whether a node can run on this machine."""
 
 import os
+from dataclasses import replace
+from pathlib import Path
 
 import typer
 
+from podstatus.cli.errors import report_errors
 from podstatus.cli.setting_options import Flags, with_settings
 
 
@@ -11,8 +14,10 @@ from podstatus.cli.setting_options import Flags, with_settings
 def doctor(flags: Flags) -> None:
     """Check whether a node can run on this machine.
 
-    Accepts the settings of podstatus run, as flags and environment variables.
+    Accepts the settings of podstatus run, as flags and environment variables. Without a root-dir,
+    an agent that runs in ./.podstatus is checked.
     """
+    from podstatus.agent.settings.default_root_dir import default_root_dir
     from podstatus.agent.settings.load import SettingsError, load_settings
     from podstatus.cli.doctor_checks import HINT, PROBLEM, Finding, findings_table, has_problems
     from podstatus.cli.doctor_measurements import run_checks
@@ -21,9 +26,20 @@ def doctor(flags: Flags) -> None:
     try:
         loaded = load_settings(flags, os.environ)
         findings = [Finding("settings", HINT, warning) for warning in loaded.warnings]
-        findings += run_checks(loaded.settings)
+        settings = loaded.settings
+        if flags["root_dir"] is None and settings.root_dir == default_root_dir(os.environ):
+            settings = replace(settings, root_dir=_used_root_dir())
+        findings += run_checks(settings)
     except SettingsError as error:
         findings = [Finding("settings", PROBLEM, line) for line in error.errors]
     print_table(findings_table(findings))
     if has_problems(findings):
         raise typer.Exit(1)
+
+
+def _used_root_dir() -> Path:
+    """The root-dir that other commands use if none is named."""
+    from podstatus.cli.client.running_agent import find_root_dir
+
+    with report_errors():
+        return find_root_dir(None, os.environ)

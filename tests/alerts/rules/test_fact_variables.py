@@ -72,7 +72,7 @@ def test_facts_have_the_types_of_the_table(scope: Any) -> None:
 def test_a_pod_in_a_crash_loop() -> None:
     pod = PodSummary(
         uid=PodUID("1"), namespace="default", name="web", node="n1", phase="Running",
-        containers=(crashing(restarts=4),), deleting=NOW,
+        containers=(crashing(restarts=4, created=True),), deleting=NOW,
         conditions=(ConditionSummary(type="Ready", status="False"),),
     )  # fmt: skip
     counts = WindowCounts(ready_changes=2, restarts=3, foreign_writes=1)
@@ -87,7 +87,7 @@ def test_a_pod_in_a_crash_loop() -> None:
         "name": "app", "kind": "container", "image": "", "state": "waiting",
         "reason": "CrashLoopBackOff", "exitCode": -1, "message": "back-off",
         "lastReason": "OOMKilled", "lastExitCode": 137, "ready": False, "started": False,
-        "restarts": 4,
+        "restarts": 4, "created": True,
     }  # fmt: skip
 
 

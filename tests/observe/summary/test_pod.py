@@ -2,12 +2,14 @@
 
 import sys
 
+import pytest
 from msgspec import structs
 
 from podstatus import PodStatus
-from podstatus.kube.objects.pod_status import PodCondition, PodIP
+from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodIP
 from podstatus.observe.summary.container_state import format_container_state
 from podstatus.observe.summary.pod import summarize_pod
+from podstatus.status.decide.terminate import terminate_status
 from podstatus.testing.builders import ended, make_pod, running, waiting
 
 STATUS = PodStatus(
@@ -40,6 +42,25 @@ def test_containers_come_in_the_order_of_the_spec_with_their_kinds() -> None:
 def test_container_without_a_status_is_there() -> None:
     (only,) = summarize_pod(make_pod(containers=("app",))).containers
     assert (only.name, only.state, only.ready) == ("app", None, False)
+
+
+@pytest.mark.parametrize(
+    ("before", "created"),
+    [
+        (waiting("app", "CreateContainerError"), False),
+        (running("app"), True),
+        (structs.replace(waiting("app"), last_state=ended("app", 137).state), True),
+        (structs.replace(waiting("app"), restart_count=1), True),
+    ],
+)
+def test_a_container_that_was_never_created_is_known_after_its_pod_has_ended(
+    before: ContainerStatus, created: bool
+) -> None:
+    status = PodStatus(phase="Pending", container_statuses=(before,))
+    pod = make_pod(containers=("app",), status=status)
+    (app,) = summarize_pod(structs.replace(pod, status=terminate_status(pod, status))).containers
+    assert format_container_state(app.state) == "terminated ContainerStatusUnknown 137"
+    assert app.created is created
 
 
 def test_long_messages_are_cut_and_words_are_shared() -> None:

@@ -59,6 +59,7 @@ FULL = a_pod(
             ready=True,
             started=True,
             restarts=2,
+            created=True,
         ),
     ),
 )

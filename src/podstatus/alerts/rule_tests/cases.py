@@ -106,7 +106,13 @@ def baseline_container(name: str, state: str) -> dict[str, Any]:
     if state == TERMINATED:
         summary = ContainerStateSummary(state=state, reason="Completed", exit_code=0)
     return container_facts(
-        ContainerSummary(name=name, state=summary, ready=is_running, started=is_running)
+        ContainerSummary(
+            name=name,
+            state=summary,
+            ready=is_running,
+            started=is_running,
+            created=state in (RUNNING, TERMINATED),
+        )
     )
 
 
@@ -122,7 +128,11 @@ def _baseline_pod(subject: Subject) -> dict[str, Any]:
         conditions=tuple(conditions),
         containers=(
             ContainerSummary(
-                name="app", state=ContainerStateSummary(state=RUNNING), ready=True, started=True
+                name="app",
+                state=ContainerStateSummary(state=RUNNING),
+                ready=True,
+                started=True,
+                created=True,
             ),
         ),
     )

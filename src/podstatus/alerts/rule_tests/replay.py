@@ -16,7 +16,12 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
-from podstatus.observe.summary.container_state import RUNNING, TERMINATED
+from podstatus.observe.summary.container_state import (
+    RUNNING,
+    STATUS_UNKNOWN,
+    TERMINATED,
+    ContainerStateSummary,
+)
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, Transition
@@ -71,8 +76,16 @@ def _container(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
         state=state,
         last_state=previous.state if has_ended else previous.last_state,
         started=state is not None and state.is_running,
+        created=previous.created or _has_run(change.state_before) or _has_run(change.state_after),
     )
     return _with_container(pod, new)
+
+
+def _has_run(state: ContainerStateSummary | None) -> bool:
+    """Whether the state proves that the container was created; an unknown exit does not."""
+    if state is None:
+        return False
+    return state.is_running or (state.is_terminated and state.reason != STATUS_UNKNOWN)
 
 
 def _restart(pod: PodSummary, change: Transition, _: Time) -> PodSummary:

@@ -78,6 +78,7 @@ CONTAINER_FACTS = (
     Fact("ready", "bool", "Whether it is ready."),
     Fact("started", "bool", "Whether it runs and its startup probe, if any, has succeeded."),
     Fact("restarts", "int", "Number of restarts."),
+    Fact("created", "bool", "Whether the runtime has created it, now or before."),
 )
 """Facts of each element of `pod.containers`."""
 
@@ -191,6 +192,7 @@ def container_facts(container: ContainerSummary) -> dict[str, Any]:
         "ready": container.ready,
         "started": container.started is True,
         "restarts": container.restarts,
+        "created": container.created,
     }
 
 

@@ -67,6 +67,8 @@ class ContainerSummary(
     ready: bool = False
     started: bool | None = None
     restarts: int = 0
+    created: bool = False
+    """Whether the runtime has created it at least once: it has an ID, or had an earlier attempt."""
 
 
 class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -184,6 +186,9 @@ def _container(
         ready=status.ready,
         started=status.started,
         restarts=status.restart_count,
+        created=bool(
+            status.container_id or status.restart_count or status.last_state.terminated is not None
+        ),
     )
 
 

@@ -214,6 +214,22 @@ def test_a_history_is_played() -> None:
     assert lines(outcome) == []
 
 
+def test_a_container_of_a_history_was_created_if_it_ran() -> None:
+    """The exit of a container that never ran is recorded as unknown, too."""
+    unknown = "terminated ContainerStatusUnknown 137"
+    loaded = load('rules: [{name: Vanished, expr: "pod.containers.exists(c, c.created)"}]').rules
+    history = [
+        entry(0, "container", "ran", "running", subject="app"),
+        entry(0, "container", "never", "waiting CreateContainerError", subject="app"),
+        entry(10, "container", "ran", unknown, subject="app"),
+        entry(10, "container", "never", unknown, subject="app"),
+    ]
+    rule_test = rehearsals("{at: 10s, expect: [{rule: Vanished, pod: ran}]}", history="x.db")
+    play = partial(HistoryDriver, entries=history)
+    outcome = run_rule_test(rule_test, loaded, BlockingLocalEvaluator(loaded), play)
+    assert lines(outcome) == []
+
+
 def test_a_history_without_moments_has_no_alerts() -> None:
     rule_test = rehearsals("{at: 1h, expect: []}", history="x.db")
     outcome = run_rule_test(rule_test, *PLAYED, partial(HistoryDriver, entries=[]))

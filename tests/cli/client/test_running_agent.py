@@ -100,7 +100,9 @@ def test_a_stopped_agent_of_the_current_directory_is_mentioned(
 ) -> None:
     (current_dir / ".podstatus").mkdir()
     advice = "start the node in ./.podstatus again with: podstatus run --root-dir .podstatus"
-    with pytest.raises(RequestError, match=rf"/podstatus nor in \./\.podstatus; {advice}$"):
+    with pytest.raises(
+        RequestError, match=rf"/podstatus nor in \./\.podstatus; {advice}, or pass the "
+    ):
         found({"XDG_DATA_HOME": str(tmp_path)})
 
 

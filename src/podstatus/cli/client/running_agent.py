@@ -69,7 +69,8 @@ def no_agent_error(
     if folder == _default_root_dir(environment) and Path(LOCAL_ROOT_DIR).is_dir():
         start = f"podstatus run --root-dir {LOCAL_ROOT_DIR}"
         where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
-        advice = local_remedy or f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
+        default = f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
+        advice = local_remedy or f"{default}, or pass the --root-dir of a running agent"
     else:
         start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
         where = str(folder)

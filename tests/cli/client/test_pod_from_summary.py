@@ -20,13 +20,17 @@ WAITING = ContainerStateSummary(state="waiting")
 
 
 def alike(summary: PodSummary) -> PodSummary:
-    """A state that says nothing is one of waiting for nothing, as it travels."""
+    """A state that says nothing is one of waiting for nothing, as it travels.
+
+    Without `created`: a summary has no container ID that the pod could be given.
+    """
     containers = tuple(
         structs.replace(it, state=it.state or WAITING, last_state=it.last_state or WAITING)
         if it.kind == "ephemeral" or it.state or it.last_state or it.started is not None
         else it
         for it in summary.containers
     )
+    containers = tuple(structs.replace(it, created=False) for it in containers)
     return structs.replace(summary, containers=containers)
 
 

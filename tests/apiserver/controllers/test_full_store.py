@@ -85,6 +85,7 @@ async def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCapture
 
 
 async def test_that_a_pod_fits_nowhere_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("WARNING", logger="podstatus")
     rig = Rig()
     rig.create_node()
     async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):

@@ -1,7 +1,6 @@
 """`kubectl run` as people try it first: a shell on a terminal, and an image without a command."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,9 +15,10 @@ from tests.support.processes.agent_process import (
     container,
     has_phase,
 )
+from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL
 from tests.support.processes.mortal_node import ISOLATIONS
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT)]
 
 
 @pytest.fixture(params=ISOLATIONS)
@@ -30,7 +30,7 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentProces
 
 
 def kubectl(node: AgentProcess, *arguments: str, terminal: int = subprocess.DEVNULL) -> str:
-    command = ("kubectl", "--kubeconfig", str(node.root_dir / "kubeconfig"), *arguments)
+    command = (str(KUBECTL), "--kubeconfig", str(node.root_dir / "kubeconfig"), *arguments)
     ran = subprocess.run(
         command,
         stdin=terminal,
@@ -64,7 +64,7 @@ def test_an_image_without_a_command_shows_the_remedy(node: AgentProcess) -> None
     pod = cluster.wait_for("nginx", _is_waiting)
     remedy = "kubectl run nginx --image=nginx --command -- sleep infinity"
     assert container(pod)["state"]["waiting"]["message"].endswith(remedy)
-    cluster.wait_for_event("Pulled", "nginx", "the process runtime pulls nothing")
+    cluster.wait_for_event("Pulled", "nginx", "the process runtime runs programs on the host")
     kubectl(node, "delete", "pod", "nginx")
     kubectl(node, *remedy.split()[1:])
     (pod,) = cluster.wait_ready("nginx")

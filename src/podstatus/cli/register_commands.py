@@ -24,7 +24,7 @@ _COMMANDS = {
     "exec": ("exec:exec_", "Run a command in a container on this node."),
     "delete": ("delete:delete", "Delete pods by name, by label, by file, or all of them."),
     "drain": ("drain:drain", "Terminate all pods on this node and reject new ones."),
-    "status": ("status:status", "Show whether the agent runs, its health and its restarts."),
+    "status": ("status:status", "Show whether the agent is running, its health and its restarts."),
     "stop": ("stop:stop", "Stop the running agent; its containers keep running."),
     "down": ("down:down", "Delete all pods, terminate their containers and stop the agent."),
     "apiserver": ("apiserver:apiserver", "Run the embedded Kubernetes API server without a node."),

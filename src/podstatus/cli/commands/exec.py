@@ -18,7 +18,7 @@ ContainerOption = Annotated[
         "--container",
         "-c",
         metavar="NAME",
-        help="Container to run the command in. Default: that of the annotation "
+        help="Container to run the command in. Default: the container named in the annotation "
         "kubectl.kubernetes.io/default-container, or the first container.",
         autocompletion=complete_container,
     ),
@@ -27,7 +27,8 @@ StdinOption = Annotated[
     bool, typer.Option("--stdin", "-i", help="Pass standard input to the command.")
 ]
 TtyOption = Annotated[
-    bool, typer.Option("--tty", "-t", help="Run the command on a terminal; for a shell, use -it.")
+    bool,
+    typer.Option("--tty", "-t", help="Allocate a terminal for the command; for a shell, use -it."),
 ]
 
 
@@ -43,7 +44,7 @@ def exec_(
 ) -> None:
     """Run a command in a container on this node.
 
-    The exit code is that of the command. Without --tty, control characters of its output are
+    The exit code is that of the command. Without --tty, control characters in its output are
     escaped on a terminal.
     """
     with report_errors():

@@ -63,7 +63,7 @@ def get(
 ) -> None:
     """Display pods, nodes, events or alerts.
 
-    Tables, JSON and YAML look as in kubectl get.
+    Tables, JSON and YAML have the format of kubectl get.
     """
     if kind.lower() in _ALERT_KINDS:
         from podstatus.cli.get_alerts import get_alerts

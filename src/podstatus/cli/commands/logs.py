@@ -21,8 +21,8 @@ ContainerOption = Annotated[
         "--container",
         "-c",
         metavar="NAME",
-        help="Print the logs of this container or init container. Default: that of the annotation "
-        "kubectl.kubernetes.io/default-container, or the first container.",
+        help="Print the logs of this container or init container. Default: the container named in "
+        "the annotation kubectl.kubernetes.io/default-container, or the first container.",
         autocompletion=complete_container,
     ),
 ]

@@ -23,7 +23,7 @@ OutputOption = Annotated[
 
 
 def status(*, root_dir: RootDirOption = None, output: OutputOption = None) -> None:
-    """Show whether the agent runs, its health and its restarts.
+    """Show whether the agent is running, its health and its restarts.
 
     Also shows the API server and whether it answers, the node, pods by health, and the statuses
     that the API server has not acknowledged.

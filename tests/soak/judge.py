@@ -78,7 +78,7 @@ def judge_end(end: Document, told: Told) -> list[str]:
         return [f"attempt {words} ended with {attempt.code}, {code} is shown"]
     if code == 128 and end.get("reason") == "StartError":
         return []
-    if not told.attempts and code in _BY_SIGNAL:  # it was killed before it could say a word
+    if not words and code in _BY_SIGNAL:  # an attempt that was killed before its first word
         return []
     if any(code in _codes(attempt) for attempt in told.attempts):
         return []

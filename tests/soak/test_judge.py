@@ -147,6 +147,15 @@ def test_a_deleted_pod_has_to_have_shown_how_it_ended() -> None:
     assert judge_last_words(shown(status(state=BACK_OFF)), known()) == []
 
 
+def test_a_restarted_container_may_be_stopped_before_its_first_word() -> None:
+    truth = known(app=told(3))
+    assert judge_last_words(shown(status(state=ended(143), count=1)), truth) == []
+    (complaint,) = judge_last_words(shown(status(state=ended(143, "1"))), truth)
+    assert "attempt 1 ended with 3, 143 is shown" in complaint
+    (complaint,) = judge_last_words(shown(status(state=ended(9), count=1)), truth)
+    assert "no attempt ended with 9" in complaint
+
+
 def test_the_files_of_containers_are_read() -> None:
     text = "start 1\nend 1 3\nstart 2\nkill\nend 2 0\nstart 3\n"
     attempts = (

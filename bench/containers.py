@@ -112,7 +112,7 @@ class Rig:
 
     def _actions(self, facts: PodFacts) -> object:
         return compute_pod_actions(
-            self.pod, facts, now=_SINCE, crash_loop_backoff=CrashLoopBackoff()
+            self.pod, facts, monotonic=_SINCE, crash_loop_backoff=CrashLoopBackoff()
         )
 
     def _merged(self, old: PodStatus, new: PodStatus) -> object:

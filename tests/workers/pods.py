@@ -14,6 +14,7 @@ from podstatus.kube.objects.containers import (
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import (
     ContainerFacts,
+    ContainerRunState,
     PodFacts,
     SandboxFacts,
     SandboxState,
@@ -25,6 +26,8 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerProbeVerdicts, PodActions
 
 NOW = Time.parse("2024-06-01T12:00:00Z")
+MONOTONIC = 100_000 * 10**9
+"""The monotonic clock at `NOW`."""
 READY = SandboxFacts(id="box-0", state=SandboxState.READY, ip="10.0.0.1")
 DEAD = SandboxFacts(id="box-0", state=SandboxState.NOT_READY)
 
@@ -85,11 +88,13 @@ def actions_for(
     gates: FeatureGates | None = None,
 ) -> PodActions:
     """The computed actions of a pod."""
+    exits = {a.name: a.finished_at for a in attempts if a.state is ContainerRunState.EXITED}
+    loops = (crash_loops or CrashLoopBackoff()).exited(pod.uid, exits, NOW, MONOTONIC)
     return compute_pod_actions(
         pod,
         facts_of(*attempts, sandboxes=sandboxes),
-        now=NOW,
-        crash_loop_backoff=crash_loops or CrashLoopBackoff(),
+        monotonic=MONOTONIC,
+        crash_loop_backoff=loops,
         verdicts=verdicts or ContainerProbeVerdicts(),
         gates=gates or FeatureGates(),
     )

@@ -2,7 +2,6 @@
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import PodFacts
-from podstatus.kube.scalars.time import Time
 from podstatus.testing.builders import make_pod
 from podstatus.workers.actions.compute import compute_pod_actions
 from tests.support.pod_services import PodServices
@@ -18,9 +17,10 @@ async def test_a_replaced_sandbox_has_an_event() -> None:
     async def look_after(pod: Pod) -> list[str]:
         listed = await runtime.list_pods(pod.uid)
         facts = listed[0].facts if listed else PodFacts()
-        now = Time.from_unix_nanos(clock.now())
         loops = containers.crash_loop_backoff
-        actions = compute_pod_actions(pod, facts, now=now, crash_loop_backoff=loops)
+        actions = compute_pod_actions(
+            pod, facts, monotonic=clock.monotonic(), crash_loop_backoff=loops
+        )
         assert await containers.apply(pod, facts, actions)
         before = len(sink.events)
         while await recorder.send_once():

@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.testing.clock import FakeClock
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
 from tests.support.node_in_memory import NodeInMemory, a_pod, with_deadline
+from tests.support.world_in_memory import TroubledRuntime
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 
@@ -57,6 +59,45 @@ async def test_a_crash_loop_waits_longer_each_time(node: NodeInMemory) -> None:
         "BackOff: Back-off restarting failed container a in pod p_ns(uid-p)"
     }
     assert node.event_seconds("p", "BackOff") == [4.2, 16.3, 38.4, 80.5, 140.5, 162.6]
+
+
+class SkewedClock:
+    """The clock of a runtime whose wall clock differs from the agent's."""
+
+    def __init__(self, clock: FakeClock, ahead: float) -> None:
+        self._clock = clock
+        self._ahead = round(ahead * 10**9)
+
+    def now(self) -> int:
+        return self._clock.now() + self._ahead
+
+    def monotonic(self) -> int:
+        return self._clock.monotonic()
+
+    async def wait(self, seconds: float) -> None:
+        await self._clock.wait(seconds)
+
+
+@pytest.mark.parametrize("ahead", [-3600, -400, 0, 400, 3600])
+async def test_a_crash_loop_waits_though_the_exits_look_old_or_in_the_future(ahead: float) -> None:
+    node = NodeInMemory()
+    node.runtime = TroubledRuntime(SkewedClock(node.clock, ahead))
+    async with node:
+        node.create(a_pod("p", "run=0.1s, exit=1"))
+        await node.passes(60)
+        assert len(node.calls("start")) == len(["sandbox", "0 s", "0 s", "10 s", "30 s"])
+
+
+@pytest.mark.parametrize("jump", [-3600, 3600])
+async def test_a_jump_of_the_wall_clock_does_not_end_a_back_off(
+    node: NodeInMemory, jump: float
+) -> None:
+    node.create(a_pod("p", "run=0.1s, exit=1"))
+    for _ in range(12):
+        await node.passes(5)
+        node.clock.step(jump)
+        node.agent.wake(PodUID("uid-p"))
+    assert len(node.calls("start")) == len(["sandbox", "0 s", "0 s", "10 s", "30 s"])
 
 
 async def test_a_crash_loop_says_how_long_it_waits(node: NodeInMemory) -> None:

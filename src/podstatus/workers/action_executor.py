@@ -64,6 +64,17 @@ class ActionExecutor:
         """Restart back-offs of all containers."""
         return self._crash_loop_backoff
 
+    def record_exits(self, uid: PodUID, facts: PodFacts) -> None:
+        """Record the newest exit of each container: its restart back-off counts from there."""
+        exits = {
+            attempt.name: attempt.finished_at
+            for attempt in reversed(facts.containers)
+            if attempt.state is ContainerRunState.EXITED
+        }
+        self._crash_loop_backoff = self._crash_loop_backoff.exited(
+            uid, exits, self._now(), self._clock.monotonic()
+        )
+
     def start_failures(self, uid: PodUID) -> Mapping[str, StartFailure]:
         """Containers whose latest start failed, by name."""
         return self._start_failures.get(uid, {})
@@ -178,7 +189,7 @@ class ActionExecutor:
         container, about = start.container, container_reference(pod, start.container.name)
         backoff = self._crash_loop_backoff
         self._crash_loop_backoff = backoff.started(
-            pod.uid, container.name, start.last_exit, self._now()
+            pod.uid, container.name, start.last_exit, self._now(), self._clock.monotonic()
         )
         await self._actuator.before_start(pod, container)
         self._metrics.started_containers.inc(_container_type(start))

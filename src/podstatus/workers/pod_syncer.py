@@ -102,6 +102,7 @@ class PodSyncer:
         pod = self._allocations.persisted(pod)
         resize = self._actuator.reconcile(pod, facts)
         self._report_init_exits(pod, facts)
+        self._executor.record_exits(pod.uid, facts)
         self._probe_results.forget_exited(pod.uid, facts)
         status = self._update_status(pod, facts)
         if is_terminal_phase(status.phase):
@@ -109,7 +110,7 @@ class PodSyncer:
         actions = compute_pod_actions(
             pod,
             facts,
-            now=self._now(),
+            monotonic=self._clock.monotonic(),
             crash_loop_backoff=self._executor.crash_loop_backoff,
             verdicts=self._probe_results.verdicts(pod.uid),
             gates=self._policy.gates,

@@ -19,6 +19,7 @@ from podstatus.workers.actions.model import ContainerKind, ContainerProbeVerdict
 from tests.support.container_facts import created, exited, runs, unknown
 from tests.workers.pods import (
     DEAD,
+    MONOTONIC,
     NOW,
     READY,
     a_pod,
@@ -31,6 +32,16 @@ from tests.workers.pods import (
 
 UNKNOWN_A = 'Container is in "unknown" state, try killing it before restart'
 STOP = ["stop the pod"]
+
+
+def crash_loop(
+    pod: Pod, container: str, *, before: CrashLoopBackoff | None = None
+) -> CrashLoopBackoff:
+    """The container exited 20 s ago for the first time, and was restarted at once."""
+    at = 20 * 10**9
+    then = Time(NOW - at)
+    loops = before or CrashLoopBackoff()
+    return loops.started(pod.uid, container, then, then, MONOTONIC - at)
 
 
 def cut_off(attempt: ContainerFacts) -> ContainerFacts:
@@ -304,7 +315,7 @@ class TestFaults:
         assert said(actions_for(a_pod("a"), structs.replace(runs("a"), image=""))) == []
 
     def test_it_may_have_to_wait_before_it_is_restarted(self) -> None:
-        loops = CrashLoopBackoff().started(self.PROBED.uid, "a", NOW, NOW)
+        loops = crash_loop(self.PROBED, "a")
         older = structs.replace(exited("a", 1), finished_at=Time(NOW - 4 * 10**9))
         verdicts = ContainerProbeVerdicts(liveness={"fake://a-1": False})
         attempts = [runs("a", 1), older, runs("b")]
@@ -422,7 +433,7 @@ class TestBackOff:
     """Starts that are delayed by a back-off."""
 
     POD = a_pod("a", "b")
-    LOOPS = CrashLoopBackoff().started(POD.uid, "a", NOW, NOW)
+    LOOPS = crash_loop(POD, "a")
 
     def test_it_waits_and_says_so(self) -> None:
         ended = structs.replace(exited("a", 1), finished_at=Time(NOW - 3 * 10**9))
@@ -451,7 +462,7 @@ class TestBackOff:
         assert said(actions_for(pod, ended, crash_loops=self.LOOPS)) == ["wait with a"]
 
     def test_the_earliest_is_looked_at_again(self) -> None:
-        loops = self.LOOPS.started(self.POD.uid, "b", NOW, NOW)
+        loops = crash_loop(self.POD, "b", before=self.LOOPS)
         a = structs.replace(exited("a", 1), finished_at=NOW)
         b = structs.replace(exited("b", 1), finished_at=Time(NOW - 2 * 10**9))
         assert actions_for(self.POD, a, b, crash_loops=loops).requeue_after == 8

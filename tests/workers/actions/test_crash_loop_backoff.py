@@ -1,6 +1,8 @@
 """Delays of a crash-looping container."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
@@ -8,23 +10,59 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 
 UID = PodUID("u")
 BEGIN = Time.parse("2024-06-01T12:00:00Z")
+BOOTED_SECONDS = 5000
+SECOND = 10**9
 
 
 def after(seconds: float) -> Time:
-    return Time(BEGIN + round(seconds * 10**9))
+    """The wall clock, which is set nowhere."""
+    return Time(BEGIN + round(seconds * SECOND))
 
 
-def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int) -> list[float]:
+def started(
+    loops: CrashLoopBackoff,
+    at: float,
+    *,
+    last_exit: Time | None,
+    container: str = "a",
+    uid: PodUID = UID,
+) -> CrashLoopBackoff:
+    return loops.started(uid, container, last_exit, after(at), mono(at))
+
+
+def exited(
+    loops: CrashLoopBackoff, at: float, *, seen: float | None = None, ahead: float = 0
+) -> CrashLoopBackoff:
+    """The runtime records an exit; the wall clock of the agent is `ahead` of the runtime's."""
+    seen = at if seen is None else seen
+    return loops.exited(UID, {"a": after(at)}, after(seen + ahead), mono(seen))
+
+
+def remaining(loops: CrashLoopBackoff, at: float) -> float:
+    return loops.remaining(UID, "a", mono(at))
+
+
+def mono(seconds: float) -> int:
+    return round((BOOTED_SECONDS + seconds) * SECOND)
+
+
+def restarted(exit_at: float = 0, at: float = 0) -> CrashLoopBackoff:
+    """After the first exit and restart: the next delay is 10 s."""
+    return started(CrashLoopBackoff(), at, last_exit=after(exit_at))
+
+
+def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int, ahead: float = 0) -> list[float]:
     """The delay after each exit, if every run takes this long."""
     clock, seen = 0.0, []
     for _ in range(exits):
         clock += runs_for
-        exit_ = after(clock)
-        left = loops.remaining(UID, "a", exit_, exit_)
+        last_exit = after(clock)
+        loops = exited(loops, clock, ahead=ahead)
+        left = remaining(loops, clock)
         seen.append(left)
         clock += left
-        assert loops.remaining(UID, "a", exit_, after(clock)) == 0
-        loops = loops.started(UID, "a", exit_, after(clock))
+        assert remaining(loops, clock) == 0
+        loops = loops.started(UID, "a", last_exit, after(clock + ahead), mono(clock))
     return seen
 
 
@@ -41,59 +79,86 @@ def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int) -> list[float
         (4, 2, [0, 4, 4, 4]),
     ],
 )
-def test_each_restart_waits_longer(
-    max_seconds: float, runs_for: float, expected: list[float]
+@pytest.mark.parametrize("ahead", [0, 3600, -3600, 20, -20])
+def test_each_restart_waits_longer_whatever_the_wall_clock_of_the_runtime(
+    max_seconds: float, runs_for: float, expected: list[float], ahead: float
 ) -> None:
     loops = CrashLoopBackoff(max_seconds=max_seconds)
-    assert waits(loops, runs_for=runs_for, exits=len(expected)) == expected
+    if abs(ahead) < runs_for:
+        ahead *= 3600  # a difference below the run time cannot be told from a late observation
+    assert waits(loops, runs_for=runs_for, exits=len(expected), ahead=ahead) == expected
 
 
 def test_after_a_long_run_it_begins_again() -> None:
-    loops = (
-        CrashLoopBackoff()
-        .started(UID, "a", after(2), after(2))
-        .started(UID, "a", after(4), after(14))
-    )
-    assert loops.delay(UID, "a", after(16)) == 20
-    recovered = loops.started(UID, "a", after(700), after(700))
-    assert recovered.delay(UID, "a", after(702)) == 10
+    loops = started(exited(restarted(), 4), 14, last_exit=after(4))
+    assert loops.delay(UID, "a") == 20
+    loops = exited(loops, 700)
+    assert loops.delay(UID, "a") == 0
+    loops = started(loops, 700, last_exit=after(700))
+    assert loops.delay(UID, "a") == 10
 
 
 def test_the_wait_is_counted_from_the_exit() -> None:
-    loops = CrashLoopBackoff().started(UID, "a", after(0), after(0))
-    assert loops.remaining(UID, "a", after(5), after(5)) == 10
-    assert loops.remaining(UID, "a", after(5), after(12.5)) == 2.5
-    assert loops.remaining(UID, "a", after(5), after(15)) == 0
+    loops = exited(restarted(), 5, seen=6)
+    assert remaining(loops, 6) == 9
+    assert remaining(loops, 12.5) == 2.5
+    assert remaining(loops, 15) == 0
+
+
+def test_an_exit_is_recorded_once() -> None:
+    loops = exited(restarted(), 5)
+    assert exited(loops, 5, seen=8, ahead=-3600) is loops
+
+
+def test_a_container_that_never_restarted_has_no_record() -> None:
+    loops = CrashLoopBackoff()
+    assert exited(loops, 5) is loops
 
 
 def test_a_first_start_is_no_restart() -> None:
     loops = CrashLoopBackoff()
-    assert loops.started(UID, "a", None, BEGIN) is loops
+    assert started(loops, 0, last_exit=None) is loops
 
 
-def test_a_clock_that_was_set_back_makes_no_endless_wait() -> None:
-    loops = CrashLoopBackoff().started(UID, "a", after(0), after(0))
-    assert loops.remaining(UID, "a", after(8), after(0)) == 10
-    assert loops.remaining(UID, "a", after(500), after(0)) == 0
+def test_after_a_failed_start_the_wait_counts_from_the_exit_before_it() -> None:
+    loops = restarted(exit_at=0, at=1)
+    assert remaining(loops, 4) == 6
+    loops = started(loops, 10, last_exit=after(0))
+    assert remaining(loops, 15) == 5
+
+
+def test_an_exit_before_the_agent_started_counts_as_recorded() -> None:
+    loops = restarted(exit_at=-8)
+    assert remaining(loops, 0) == 2
+    assert remaining(restarted(exit_at=3600), 0) == 10  # the wall clock was set back
+
+
+@given(ahead=st.integers(-7200, 7200), runs_for=st.integers(0, 600), late=st.integers(0, 2))
+def test_a_jump_of_the_wall_clock_moves_an_exit_at_most_to_the_start_or_to_now(
+    ahead: int, runs_for: int, late: int
+) -> None:
+    seen = runs_for + late
+    loops = exited(restarted(exit_at=-1), runs_for, seen=seen, ahead=ahead)
+    assert max(0, 10 - seen) <= remaining(loops, seen) <= 10
 
 
 def test_an_exit_of_unknown_time_does_not_end_the_wait() -> None:
-    loops = CrashLoopBackoff().started(UID, "a", UNSET_TIME, after(0))
-    assert loops.remaining(UID, "a", UNSET_TIME, after(3)) == 7
-    assert loops.started(UID, "a", UNSET_TIME, after(10)).delay(UID, "a", UNSET_TIME) == 20
+    loops = started(CrashLoopBackoff(), 0, last_exit=UNSET_TIME)
+    assert remaining(loops, 3) == 7
+    assert started(loops, 10, last_exit=UNSET_TIME).delay(UID, "a") == 20
 
 
 def test_containers_and_pods_wait_apart() -> None:
-    loops = CrashLoopBackoff().started(UID, "a", BEGIN, BEGIN)
-    assert loops.delay(UID, "b", BEGIN) == 0
-    assert loops.delay(PodUID("v"), "a", BEGIN) == 0
+    loops = restarted()
+    assert loops.delay(UID, "b") == 0
+    assert loops.delay(PodUID("v"), "a") == 0
 
 
 def test_a_pod_is_forgotten_and_the_others_are_not() -> None:
     other = PodUID("v")
-    loops = CrashLoopBackoff().started(UID, "a", BEGIN, BEGIN).started(other, "a", BEGIN, BEGIN)
+    loops = started(restarted(), 0, last_exit=BEGIN, uid=other)
     left = loops.without_pod(UID)
-    assert (left.delay(UID, "a", BEGIN), left.delay(other, "a", BEGIN)) == (0, 10)
+    assert (left.delay(UID, "a"), left.delay(other, "a")) == (0, 10)
     assert left.without_pod(UID) is left
 
 

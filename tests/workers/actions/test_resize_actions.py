@@ -11,7 +11,16 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerProbeVerdicts, PodActions
 from podstatus.workers.resize.plan import ResizePlan
 from tests.support.container_facts import exited, runs
-from tests.workers.pods import DEAD, NOW, READY, a_pod, facts_of, said, sidecar, with_rule
+from tests.workers.pods import (
+    DEAD,
+    MONOTONIC,
+    READY,
+    a_pod,
+    facts_of,
+    said,
+    sidecar,
+    with_rule,
+)
 
 POD = a_pod("a", "b", policy="Never")
 IN_PLACE = ResizePlan(in_place={"a": "fake://a-0"})
@@ -29,7 +38,7 @@ def actions_for(
     return compute_pod_actions(
         pod,
         facts_of(*attempts, sandboxes=[sandbox]),
-        now=NOW,
+        monotonic=MONOTONIC,
         crash_loop_backoff=CrashLoopBackoff(),
         verdicts=verdicts or ContainerProbeVerdicts(),
         resize=resize,

@@ -239,8 +239,14 @@ class PodOnANode(RuleBasedStateMachine):
         if is_terminal_phase(status.phase):
             self.life = lives.completed(self.life)
             return
+        exits = {
+            attempt.name: attempt.finished_at
+            for attempt in reversed(facts.containers)
+            if attempt.state is ContainerRunState.EXITED
+        }
+        self.crash_loops = self.crash_loops.exited(pod.uid, exits, self.now, self.now)
         actions = compute_pod_actions(
-            pod, facts, now=self.now, crash_loop_backoff=self.crash_loops, gates=GATES
+            pod, facts, monotonic=self.now, crash_loop_backoff=self.crash_loops, gates=GATES
         )
         self._act(pod, actions)
 
@@ -260,7 +266,7 @@ class PodOnANode(RuleBasedStateMachine):
             if self._goes_on():
                 self._check_may_start(pod, start.container)
                 self.crash_loops = self.crash_loops.started(
-                    pod.uid, start.container.name, start.last_exit, self.now
+                    pod.uid, start.container.name, start.last_exit, self.now, self.now
                 )
                 self.runtime.start(pod, start.container, start.restart_count, self.now)
 

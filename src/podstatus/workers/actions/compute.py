@@ -22,7 +22,6 @@ from podstatus.kube.restart_policy import (
     is_restartable_init_container,
 )
 from podstatus.kube.scalars.duration import format_duration
-from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.status.decide.generate_conditions import (
     has_usable_sandbox,
@@ -53,13 +52,16 @@ def compute_pod_actions(
     pod: Pod,
     facts: PodFacts,
     *,
-    now: Time,
+    monotonic: int,
     crash_loop_backoff: CrashLoopBackoff,
     verdicts: ContainerProbeVerdicts = _NO_VERDICTS,
     gates: FeatureGates = _DEFAULT_GATES,
     resize: ResizePlan = NO_RESIZE,
 ) -> PodActions:
-    """Actions that are due at `now`. None for a pod with a deletion timestamp: it is stopped."""
+    """Actions that are due at `monotonic`, ns. None for a pod with a deletion timestamp: it stops.
+
+    `crash_loop_backoff`: with the exits of `facts`.
+    """
     if pod.metadata.deletion_timestamp is not None:
         return PodActions()
     view = PodActionInput(
@@ -70,7 +72,7 @@ def compute_pod_actions(
         by_name=all_by_name(facts.containers),
         resize=resize,
     )
-    actions = _apply_backoff(view, _actions_without_backoff(view), crash_loop_backoff, now)
+    actions = _apply_backoff(view, _actions_without_backoff(view), crash_loop_backoff, monotonic)
     return structs.replace(actions, resize=_containers_to_resize(view, actions))
 
 
@@ -197,7 +199,7 @@ def _ephemeral_starts(view: PodActionInput) -> tuple[StartContainer, ...]:
 
 
 def _apply_backoff(
-    view: PodActionInput, actions: PodActions, crash_loop_backoff: CrashLoopBackoff, now: Time
+    view: PodActionInput, actions: PodActions, crash_loop_backoff: CrashLoopBackoff, monotonic: int
 ) -> PodActions:
     """Move the starts that are in back-off from `start` to `waiting`.
 
@@ -208,15 +210,12 @@ def _apply_backoff(
     waiting: dict[str, StartFailure] = {}
     left: list[float] = []
     for item in actions.start:
-        name, last_exit = item.container.name, item.last_exit
-        seconds = 0.0
-        if last_exit is not None:
-            seconds = crash_loop_backoff.remaining(uid, name, last_exit, now)
-        if last_exit is None or not seconds:
+        name = item.container.name
+        seconds = crash_loop_backoff.remaining(uid, name, monotonic)
+        if item.last_exit is None or not seconds:
             start.append(item)
             continue
-        wait = crash_loop_backoff.delay(uid, name, last_exit)
-        waiting[name] = _backoff_failure(view.pod, name, wait)
+        waiting[name] = _backoff_failure(view.pod, name, crash_loop_backoff.delay(uid, name))
         left.append(seconds)
     if not waiting:
         return actions

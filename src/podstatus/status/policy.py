@@ -16,6 +16,11 @@ class ParallelSyncOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to GET each pod before the PATCH. Otherwise the patch is based on the newest known
     copy: from the watch, or the response to the last patch. Upstream: True."""
 
+    precondition_after_timeout: bool = True
+    """Whether the patch after one without a response has its resource version as a precondition:
+    the earlier patch may be applied just before it, which would mix two statuses. Upstream: False.
+    """
+
     prioritize: bool = True
     """Whether deletions and first readiness go first, and reconciles last. Upstream: False, the
     order of the cache."""

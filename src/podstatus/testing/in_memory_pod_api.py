@@ -43,9 +43,9 @@ class InMemoryPodApi:
     """Pods by namespace and name; satisfies `podstatus.status.ports.PodApi`.
 
     A patch or delete with a UID other than the stored pod's fails with 409, as on the real server;
-    `check_uid=False` disables this. Every write sets a new resource version, unless
-    `versions=False`. The `watcher` (for example a `PodManager`) is notified of every change, like a
-    watch.
+    `check_uid=False` disables this. So does a patch with an old resource version. Every write sets
+    a new one, unless `versions=False`. The `watcher` (for example a `PodManager`) is notified of
+    every change, like a watch.
     """
 
     def __init__(
@@ -77,7 +77,9 @@ class InMemoryPodApi:
             document = _decode_patch(patch)
         except PatchFormatError as error:
             raise self._rejection(call, error) from error
-        stored = self._find_pod(call, uid=_patch_uid(document))
+        metadata = document.get("metadata") or {}
+        version = _text(metadata.get("resourceVersion"))
+        stored = self._find_pod(call, uid=_text(metadata.get("uid")), version=version)
         try:
             return self._apply_patch(stored, document)
         except (PatchError, DecodeError) as error:
@@ -142,7 +144,7 @@ class InMemoryPodApi:
 
     # Internals
 
-    def _find_pod(self, call: ApiCall, uid: str | None = None) -> Pod:
+    def _find_pod(self, call: ApiCall, uid: str | None = None, version: str | None = None) -> Pod:
         """Return the pod of a call, or raise its injected or natural error."""
         stored = self._pods.get((call.namespace, call.name))
         failures = self._failures[call.verb, call.namespace, call.name]
@@ -151,7 +153,9 @@ class InMemoryPodApi:
             code = failures.popleft()
         elif stored is None:
             code = 404
-        elif self._check_uid and uid is not None and uid != stored.uid:
+        elif (self._check_uid and uid not in (None, stored.uid)) or (
+            version not in (None, stored.metadata.resource_version)
+        ):
             code = 409
         self.calls.append(structs.replace(call, code=code))
         if stored is None or code is not None:
@@ -195,6 +199,5 @@ def _status_code(error: PatchError | DecodeError) -> int:
     return 422 if isinstance(error, NestedListError | DecodeError) else 500
 
 
-def _patch_uid(patch: dict[str, Any]) -> str | None:
-    uid = (patch.get("metadata") or {}).get("uid")
-    return uid if isinstance(uid, str) else None
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

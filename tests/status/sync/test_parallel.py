@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.api_errors import BusyError, UnavailableError
+from podstatus.kube.conditions import is_condition_true
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
+from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
@@ -117,6 +120,99 @@ async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> Non
     stored = api.pod("default", "a")
     assert stored is not None
     assert stored.status.message == ""
+
+
+class LateApi(InMemoryPodApi):
+    """Does not answer a patch, and applies it just before the next one."""
+
+    def __init__(self, *pods: Pod, watcher: PodManager) -> None:
+        super().__init__(*pods, watcher=watcher)
+        self.is_silent = False
+        self._late: bytes | None = None
+
+    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
+        if self.is_silent:
+            self.is_silent, self._late = False, patch
+            raise UnavailableError("timed out")
+        if self._late is not None:
+            self.patch(namespace, name, decode_json(self._late, dict[str, Any]))
+            self._late = None
+        return await super().patch_pod_status(namespace, name, patch)
+
+
+def late_fleet(**options: Any) -> tuple[Fleet, LateApi]:
+    fleet = Fleet(["a"])
+    api = LateApi(*fleet.pods, watcher=fleet.directory)
+    fleet.manager = StatusManager(
+        api, fleet.directory, fleet.safety, clock=fleet.clock, policy=sending(**options)
+    )
+    return fleet, api
+
+
+async def send_after_timeout(fleet: Fleet, api: LateApi) -> PodStatus:
+    """A patch that makes the pod ready has no response; then it is not ready, with a message."""
+    await fleet.set_and_wait(fleet.pods[0], "")
+    api.is_silent = True
+    await fleet.set_and_wait(fleet.pods[0], "", READY)
+    fleet.set(fleet.pods[0], "not any more")
+    api.calls.clear()
+    await fleet.clock.advance(2)
+    stored = api.pod("default", "a")
+    assert stored is not None
+    return stored.status
+
+
+def is_ready(status: PodStatus) -> bool:
+    return is_condition_true(status.conditions, "Ready")
+
+
+async def test_a_patch_that_is_applied_late_is_not_mixed_with_the_next_one() -> None:
+    fleet, api = late_fleet()
+    async with fleet.running():
+        status = await send_after_timeout(fleet, api)
+        assert (status.message, is_ready(status)) == ("not any more", False)
+        assert status.container_statuses == RUNNING.container_statuses
+        assert [(c.verb, c.code) for c in api.calls] == [
+            ("get", None),
+            ("patch", 409),
+            ("get", None),
+            ("patch", None),
+        ]
+        api.calls.clear()
+        await fleet.set_and_wait(fleet.pods[0], "as usual")
+        assert [c.verb for c in api.calls] == ["patch"]
+        assert b"resourceVersion" not in (api.calls[0].patch or b"")
+
+
+async def test_without_the_precondition_two_statuses_are_mixed_until_the_full_sync() -> None:
+    fleet, api = late_fleet(precondition_after_timeout=False)
+    async with fleet.running():
+        status = await send_after_timeout(fleet, api)
+        assert (status.message, is_ready(status)) == ("not any more", True)
+        await fleet.clock.advance(10)
+        status = fleet.directory.pods()[0].status
+        assert (status.message, is_ready(status)) == ("not any more", False)
+
+
+async def test_a_server_that_changes_the_pod_before_each_patch_gets_two_of_them() -> None:
+    fleet, api = late_fleet()
+    read = api.get_pod
+
+    async def read_and_change(namespace: str, name: str) -> Pod:
+        pod = await read(namespace, name)
+        api.patch(namespace, name, {"metadata": {"annotations": {"at": str(len(api.calls))}}})
+        return pod
+
+    api.get_pod = read_and_change  # type: ignore[method-assign]
+    async with fleet.running():
+        status = await send_after_timeout(fleet, api)
+    assert status.message == "not any more"
+    assert [(c.verb, c.code) for c in api.calls] == [
+        ("get", None),
+        ("patch", 409),
+        ("get", None),
+        ("patch", None),
+    ]
 
 
 # Concurrency

@@ -120,12 +120,21 @@ class StatusPatch(msgspec.Struct, frozen=True):
     """The patch has only the UID, so it does not have to be sent."""
 
 
-def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatch:
-    """Create the patch from `old` to `new`; its UID is a precondition on the pod's identity."""
+def prepare_status_patch(
+    uid: str, old: PodStatus, new: PodStatus, *, resource_version: str = ""
+) -> StatusPatch:
+    """Create the patch from `old` to `new`; its UID is a precondition on the pod's identity.
+
+    With a resource version, the patch fails with 409 if the pod has changed since.
+    """
     status = create_value_patch(old, new, _STATUS)
     patch: Document = {"metadata": {"uid": uid}} if uid else {}
-    body = encode_document(patch | {"status": status} if status else patch)
-    return StatusPatch(body, not status and _is_uid_only(uid, body))
+    if not status:
+        body = encode_document(patch)
+        return StatusPatch(body, _is_uid_only(uid, body))
+    if resource_version:
+        patch = {"metadata": {"resourceVersion": resource_version, "uid": uid}}
+    return StatusPatch(encode_document(patch | {"status": status}), unchanged=False)
 
 
 def _is_uid_only(uid: str, body: bytes) -> bool:

@@ -14,12 +14,11 @@ from podstatus.status.sync.syncer import Syncer
 def build_syncer(context: SyncContext, statuses: StatusStore, outbox: OutboxWriter) -> Syncer:
     """Return the sequential syncer (as upstream) or the parallel one, according to the policy."""
     patcher = StatusPatcher(context, statuses)
-    if context.policy.parallel is None:
+    options = context.policy.parallel
+    if options is None:
         return SequentialSyncer(patcher, statuses, context)
-    queue = SyncQueue(context.policy.parallel)
-    sender = StatusSender(
-        context, patcher, statuses, queue, outbox, read_first=context.policy.parallel.read_first
-    )
+    queue = SyncQueue(options)
+    sender = StatusSender(context, patcher, statuses, queue, outbox, options)
     return ParallelSyncer(
         context, sender, statuses, queue, outbox=outbox, reporter=ForeignWriteReporter(context)
     )

@@ -14,6 +14,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.describe import deletion_blocker
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.plan import PodSync, can_be_deleted, is_replaced_pod
+from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.context import SyncContext
 from podstatus.status.sync.outbox_writer import OutboxWriter
@@ -36,8 +37,11 @@ class StatusPatcher:
         pod = await self._client.get_pod(sync.entry.namespace, sync.entry.name)
         return _require_pod(pod, "get_pod")
 
-    async def send(self, sync: PodSync, pod: Pod) -> Pod:
-        """Patch the status unless it is equal; return the pod afterwards. Raises ApiError."""
+    async def send(self, sync: PodSync, pod: Pod, *, if_unchanged: bool = False) -> Pod:
+        """Patch the status unless it is equal; return the pod afterwards. Raises ApiError.
+
+        `if_unchanged`: raise ConflictError if the server's pod is not this one any more.
+        """
         merged = merge_pod_status(
             pod,
             pod.status,
@@ -48,7 +52,8 @@ class StatusPatcher:
         )
         if merged.restamped is not None and self._context.policy.restamp_cached_disruption:
             self._statuses.restamp(sync.uid, sync.entry, merged.restamped)
-        patch = prepare_status_patch(pod.uid, pod.status, merged.status)
+        version = pod.metadata.resource_version if if_unchanged else ""
+        patch = prepare_status_patch(pod.uid, pod.status, merged.status, resource_version=version)
         if patch.unchanged:
             logger.debug("status is up to date: %s version=%d", sync, sync.entry.version)
             return pod
@@ -109,8 +114,7 @@ class StatusSender:
         statuses: StatusStore,
         queue: SyncQueue,
         outbox: OutboxWriter,
-        *,
-        read_first: bool,
+        options: ParallelSyncOptions,
     ) -> None:
         self._clock = context.clock
         self._pod_manager = context.pod_manager
@@ -118,7 +122,7 @@ class StatusSender:
         self._statuses = statuses
         self._queue = queue
         self._outbox = outbox
-        self._read_first = read_first
+        self._options = options
 
     async def sync(self, sync: PodSync, observed: Pod | None) -> Pod | None:
         """Send the status, and delete the pod if it can be deleted. Raises ApiError.
@@ -166,13 +170,18 @@ class StatusSender:
         """Return the pod after the patch; None if another pod has the name by now."""
         state = self._queue.state(sync.uid, sync.api_uid)
         base = None
-        if not self._read_first:
+        if not self._options.read_first:
             base = state.patch_base(observed, monotonic_seconds(self._clock))
+        if base is None and state.may_land_late:
+            base = await self.read(sync)
+            if base is None:
+                return None
+            state = self._queue.state(sync.uid, ApiUID(base.uid))
         if base is not None:
             try:
                 return await self._patch(sync, base, state)
             except ConflictError:
-                # The object was replaced: read the current one.
+                # The object was replaced, or an earlier patch was applied late: read it.
                 self._queue.update(sync.uid, PodSyncState.object_replaced)
         base = await self.read(sync)
         if base is None:
@@ -182,8 +191,9 @@ class StatusSender:
 
     async def _patch(self, sync: PodSync, base: Pod, state: PodSyncState) -> Pod:
         self._queue.put(sync.uid, state.patch_started())
+        if_unchanged = state.may_land_late and self._options.precondition_after_timeout
         try:
-            return await self._patcher.send(sync, base)
+            return await self._patcher.send(sync, base, if_unchanged=if_unchanged)
         except BusyError:
             self._queue.update(sync.uid, PodSyncState.patch_not_applied)
             raise

@@ -84,6 +84,15 @@ def test_an_equal_status_does_not_make_an_old_response_younger() -> None:
     assert state.patch_base(at("5"), MAX_WATCH_LAG_SECONDS + 1) is None
 
 
+def test_a_patch_may_land_late_until_a_later_one_is_answered() -> None:
+    late = NEW.patch_started()
+    assert late.read(at("8"), 0).may_land_late
+    assert not late.acknowledged(at("8"), 1, 0).may_land_late
+    assert not late.patch_not_applied().may_land_late
+    assert not late.object_replaced().may_land_late  # or a conflict would be followed by another
+    assert not late.for_object(ApiUID("other")).may_land_late
+
+
 def test_a_replaced_object_requires_a_get() -> None:
     assert NEW.read(at("7"), 0).object_replaced().patch_base(at("7"), 0) is None
 

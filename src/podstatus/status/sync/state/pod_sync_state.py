@@ -105,6 +105,8 @@ class PodSyncState(msgspec.Struct, frozen=True, kw_only=True):
     server_copy: ServerCopy | None = None
     is_uncertain: bool = False
     """A patch had no response, or the object was replaced: the copies that are known may be old."""
+    may_land_late: bool = False
+    """A patch had no response, and may be applied at any time."""
     foreign: ForeignWriteState = NO_FOREIGN_WRITES
 
     def for_object(self, api_uid: ApiUID) -> "PodSyncState":
@@ -121,11 +123,11 @@ class PodSyncState(msgspec.Struct, frozen=True, kw_only=True):
 
     def patch_started(self) -> "PodSyncState":
         """Without a response, the patch may or may not be applied."""
-        return structs.replace(self, is_uncertain=True)
+        return structs.replace(self, is_uncertain=True, may_land_late=True)
 
     def patch_not_applied(self) -> "PodSyncState":
         """The server refused to process the patch."""
-        return structs.replace(self, is_uncertain=False)
+        return structs.replace(self, is_uncertain=False, may_land_late=False)
 
     def read(self, pod: Pod, now: float) -> "PodSyncState":
         """The server returned this pod. A pod has at most one request in flight."""
@@ -140,11 +142,12 @@ class PodSyncState(msgspec.Struct, frozen=True, kw_only=True):
             has_been_ready=self.has_been_ready or is_condition_true(pod.status.conditions, READY),
             server_copy=copy if copy is not None and copy.pod is pod else ServerCopy(pod, now),
             is_uncertain=False,
+            may_land_late=False,
         )
 
     def object_replaced(self) -> "PodSyncState":
-        """The object is gone or another one has its name: the next patch needs a GET."""
-        return structs.replace(self, server_copy=None, is_uncertain=True)
+        """The object is gone, changed, or another one has its name: the next patch needs a GET."""
+        return structs.replace(self, server_copy=None, is_uncertain=True, may_land_late=False)
 
     def resend(self) -> "PodSyncState":
         """Send the status again, although this version was acknowledged."""

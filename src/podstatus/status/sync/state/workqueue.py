@@ -90,6 +90,7 @@ class SyncQueue:
                     api_uid=state.api_uid,
                     in_flight=True,
                     is_uncertain=state.is_uncertain,
+                    may_land_late=state.may_land_late,
                 ),
             )
         else:

@@ -121,6 +121,14 @@ def test_after_a_restart_of_the_agent_a_container_is_ready_if_it_was(
     assert mark(verdicts, pod, status)[1] is ready
 
 
+def test_a_container_is_old_enough_a_nanosecond_after_ten_seconds() -> None:
+    status = structs.replace(running("app", since="2024-06-01T11:59:50Z"), started=None)
+    pod = pod_with(readiness=True, was_ready="True")
+    at = Time.parse("2024-06-01T12:00:00Z")
+    verdicts = [ProbeResults(prober_start=start) for start in (at, Time(at + 1))]
+    assert [mark(it, pod, status)[1] for it in verdicts] == [False, True]
+
+
 def test_after_a_restart_of_the_agent_a_container_without_a_start_waits_for_its_probe() -> None:
     began = ContainerState(running=ContainerStateRunning())
     status = structs.replace(JUST_STARTED, state=began)

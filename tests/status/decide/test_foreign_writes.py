@@ -175,6 +175,11 @@ US = entry("podstatus", 1, ready(".", "f:type", "f:lastTransitionTime"))
             [entry("new", 9, ready("f:status")), entry("old", 2, ready("f:reason"))],
             "old",
         ),
+        (
+            ForeignWrite(CONDITION, NO, (*NO[:2], "other")),
+            [entry("new", 9, ready("f:status", "f:reason")), entry("old", 2, ready("f:message"))],
+            "old",
+        ),
         (ForeignWrite(CONDITION, YES, None), [US], None),
         (
             ForeignWrite(StatusPart("phase"), "Running", "Failed"),

@@ -26,7 +26,7 @@ def life_of(pod: Pod, stage: PodWorkerState = PodWorkerState.SYNC) -> PodLifecyc
 @pytest.mark.parametrize("all_known", [True, False])
 def test_an_unknown_pod_could_run_until_all_pods_are_known(all_known: bool) -> None:
     lives = lives_of(all_known=all_known)
-    assert lives.could_have_running_containers(make_pod("p")) is not all_known
+    assert lives.could_have_running_containers(make_pod("p")) is (not all_known)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,9 @@ def test_other_pods_do_not_wait() -> None:
 
 
 def test_what_is_forgotten_is_not_known() -> None:
-    lives = lives_of(life_of(make_pod("p")))
+    life = life_of(make_pod("p"))
+    lives = lives_of(life)
+    assert lives.get(PodUID("uid-p")) is life
     lives.forget(PodUID("uid-p"))
     lives.forget(PodUID("uid-p"))
     assert lives.get(PodUID("uid-p")) is None

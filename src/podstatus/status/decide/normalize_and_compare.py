@@ -95,7 +95,7 @@ def sort_init_container_statuses(
     if not statuses or len(statuses) == 1:
         return statuses
     containers = spec.init_containers or ()
-    if len(statuses) == len(containers) and all(map(_has_same_name, containers, statuses)):
+    if all(map(_has_same_name, containers, statuses)):
         return statuses
     ordered = list(statuses)
     # Heaps of indexes by name; an index that holds another status after a swap is skipped.

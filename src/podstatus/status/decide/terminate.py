@@ -72,7 +72,7 @@ def has_pod_initialized(pod: Pod) -> bool:
 def initialized_containers(statuses: Sequence[ContainerStatus] | None) -> ContainerStatuses:
     """Return the statuses without the trailing containers that never started; at least one."""
     initialized = tuple(statuses or ())
-    for count in range(len(initialized), 0, -1):
+    for count in range(len(initialized), 1, -1):
         status = initialized[count - 1]
         if status.state.waiting is None or status.last_state.terminated is not None:
             return initialized[:count]

@@ -6,7 +6,6 @@ from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.status.decide.foreign_writes import StatusPart
 from podstatus.status.sync.state.pod_sync_state import (
     CORRECTION_BURST,
-    CORRECTION_REFILL_SECONDS,
     MAX_WATCH_LAG_SECONDS,
     NO_FOREIGN_WRITES,
     REPORT_INTERVAL_SECONDS,
@@ -72,6 +71,7 @@ def test_a_patch_that_was_not_applied_requires_no_get() -> None:
 
 def test_a_response_that_the_watch_does_not_show_for_long_requires_a_get() -> None:
     state = NEW.acknowledged(at("1000"), 1, 0)
+    assert MAX_WATCH_LAG_SECONDS == 60  # as in decision 0016
     assert state.patch_base(at("5"), MAX_WATCH_LAG_SECONDS) == at("1000")
     assert state.patch_base(at("5"), MAX_WATCH_LAG_SECONDS + 1) is None
     assert state.patch_base(at("1001"), MAX_WATCH_LAG_SECONDS + 1) == at("1001")
@@ -124,7 +124,7 @@ def test_another_object_keeps_nothing_but_the_place_in_the_queue() -> None:
     ids=["no copy", "in flight", "uncertain", "same version", "newer copy"],
 )
 def test_a_foreign_write_is_not_seen_without_an_older_certain_copy(state: PodSyncState) -> None:
-    assert state.observed(at("8", "Failed"), GATES, 0) == (state, False)
+    assert state.observed(at("8", "Failed"), GATES, 1) == (state, False)
 
 
 def test_a_foreign_write_is_corrected_at_once_a_few_times_a_minute() -> None:
@@ -134,8 +134,8 @@ def test_a_foreign_write_is_corrected_at_once_a_few_times_a_minute() -> None:
         state, correct = state.observed(at(str(number), phase), GATES, 0)
         corrections.append(correct)
     assert corrections == [True] * CORRECTION_BURST + [False]
-    later = CORRECTION_REFILL_SECONDS
-    assert state.observed(at("99", "Pending"), GATES, later)[1]
+    assert not state.observed(at("99", "Pending"), GATES, 59)[1]
+    assert state.observed(at("99", "Pending"), GATES, 60)[1]
     (write,) = state.foreign.pending.values()
     assert (write.before, write.after) == ("Running", "Running")
 

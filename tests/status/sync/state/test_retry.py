@@ -97,6 +97,11 @@ def test_what_a_server_asks_for_is_honoured_up_to_the_maximum(
     assert after(http(503, retry_after=asked)).at == waited
 
 
+def test_failures_are_labels_of_a_metric_that_dashboards_know() -> None:
+    labels = "gone conflict busy unavailable rejected denied broken"
+    assert [failure.value for failure in Failure] == labels.split()
+
+
 def test_a_retry_that_is_hastened_may_go_now_and_still_counts() -> None:
     retry = after(http(500), http(500)).immediate()
     assert (retry.due(3), retry.due(4)) == (0, 0)

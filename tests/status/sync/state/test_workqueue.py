@@ -6,6 +6,7 @@ from podstatus.kube.api_errors import UnavailableError, api_error
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue
+from podstatus.testing.builders import make_pod
 
 A, B, C = PodUID("a"), PodUID("b"), PodUID("c")
 DOWN = UnavailableError("down")
@@ -171,6 +172,24 @@ def test_a_pod_that_is_no_more_does_not_go() -> None:
     add(queue, A)
     queue.forget(A)
     assert start(queue) == []
+
+
+def test_a_pod_that_is_forgotten_in_flight_still_has_an_unanswered_patch() -> None:
+    queue = SyncQueue(ParallelSyncOptions())
+    add(queue, A)
+    start(queue)
+    queue.put(A, queue.state(A, ApiUID(A)).acknowledged(make_pod("a"), 7, 0).patch_started())
+    queue.forget(A)
+    state = queue.state(A, ApiUID(A))
+    assert (state.in_flight, state.is_uncertain, state.may_land_late) == (True, True, True)
+    assert (state.sent_version, state.server_copy) == (0, None)
+
+
+def test_one_waiting_pod_is_enough_to_probe_the_server() -> None:
+    queue = SyncQueue(ParallelSyncOptions())
+    assert not queue.allow_probe_now()
+    add(queue, A)
+    assert queue.allow_probe_now()
 
 
 def test_without_back_off_there_is_no_wake_up() -> None:

@@ -56,9 +56,15 @@ class RecordedVersions:
         self.entries: defaultdict[PodUID, list[VersionedStatus]] = defaultdict(list)
 
     def next_version(
-        self, old: VersionedStatus | None, pod: Pod, status: PodStatus, *, finished: bool, now: Time
+        self,
+        old: VersionedStatus | None,
+        pod: Pod,
+        status: PodStatus,
+        *,
+        finished: bool,
+        monotonic: int,
     ) -> VersionedStatus:
-        entry = next_version(old, pod, status, finished=finished, now=now)
+        entry = next_version(old, pod, status, finished=finished, monotonic=monotonic)
         self.entries[pod.uid].append(entry)
         return entry
 

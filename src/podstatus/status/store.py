@@ -155,7 +155,11 @@ class StatusStore:
                 cached is not None and cached.finished and not is_static_pod(pod)
             )
             self._entries[uid] = next_version(
-                cached, pod, outcome.status, finished=is_finished, now=now
+                cached,
+                pod,
+                outcome.status,
+                finished=is_finished,
+                monotonic=self._clock.monotonic(),
             )
             self._changed[uid] = None
             self._forced.discard(uid)
@@ -267,7 +271,7 @@ class StatusStore:
             name=undelivered.name,
             finished=True,
             status=undelivered.status,
-            unsent=(UnsentUpdate(1, self._now()),),
+            unsent=(UnsentUpdate(1, self._clock.monotonic()),),
         )
         self._changed[uid] = None
 
@@ -323,7 +327,7 @@ class StatusStore:
             if cached is not None and sent.unsent:
                 self._entries[uid] = cached.acknowledged(sent)
             observer = self._observer
-            if observer and (seconds := sent.unsent_seconds(self._now())) is not None:
+            if observer and (seconds := sent.unsent_seconds(self._clock.monotonic())) is not None:
                 observer.status_synced(uid, sent.namespace, sent.name, seconds)
         if observer:
             self._callbacks.flush(wait=False)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.versioned_status import UnsentUpdate, VersionedStatus
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.sync.outbox_writer import OutboxWriter
@@ -30,7 +29,7 @@ def final_status(version: int) -> VersionedStatus:
         name="a",
         finished=True,
         status=structs.replace(SUCCEEDED, message=str(version)),
-        unsent=(UnsentUpdate(version, Time.parse("2026-11-15T12:00:00Z")),),
+        unsent=(UnsentUpdate(version, 0),),
     )
 
 

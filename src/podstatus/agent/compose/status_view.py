@@ -8,7 +8,6 @@ from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
@@ -67,7 +66,7 @@ class NodeStatusView:
 
     def sync(self) -> SyncState:
         """Return how many statuses the API server does not have yet, and their age."""
-        now = Time.from_unix_nanos(self._clock.now())
+        now = self._clock.monotonic()
         entries = self._pods.status_manager.entries().values()
         waits = [it for entry in entries if (it := entry.unsent_seconds(now)) is not None]
         counts = self._pods.status_manager.sync_counts()
@@ -84,11 +83,10 @@ class NodeStatusView:
         entry = self._pods.status_manager.entries().get(uid)
         if entry is None:
             return None
-        now = Time.from_unix_nanos(self._clock.now())
         return PodSyncProgress(
             version=entry.version,
             unsent=len(entry.unsent),
-            oldest_unsent_seconds=entry.unsent_seconds(now) or 0.0,
+            oldest_unsent_seconds=entry.unsent_seconds(self._clock.monotonic()) or 0.0,
         )
 
     def freshness(self) -> Freshness:

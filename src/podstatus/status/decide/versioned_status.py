@@ -5,7 +5,6 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.kube.scalars.time import Time
 
 MAX_UNSENT = 16
 """Unsent updates that are recorded per pod, always including the oldest. Further ones only matter
@@ -15,10 +14,10 @@ _SECOND = 1_000_000_000
 
 
 class UnsentUpdate(msgspec.Struct, frozen=True):
-    """The time at which a version was cached."""
+    """The monotonic time at which a version was cached, in ns."""
 
     version: int
-    at: Time
+    at: int
 
 
 class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +32,9 @@ class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
     unsent: tuple[UnsentUpdate, ...] = ()
     """The updates that the API server has not acknowledged, oldest first, including this one."""
 
-    def unsent_seconds(self, now: Time) -> float | None:
-        """Return the age of the oldest unsent update in seconds; None if all are acknowledged.
-
-        Never negative, even if the wall clock was set back.
-        """
-        return max(now - self.unsent[0].at, 0) / _SECOND if self.unsent else None
+    def unsent_seconds(self, monotonic: int) -> float | None:
+        """Return the age of the oldest unsent update in seconds; None if all are acknowledged."""
+        return (monotonic - self.unsent[0].at) / _SECOND if self.unsent else None
 
     def acknowledged(self, sent: "VersionedStatus") -> "VersionedStatus":
         """Return this entry without the updates of `sent`, which the server has."""
@@ -47,7 +43,7 @@ class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_version(
-    old: VersionedStatus | None, pod: Pod, status: PodStatus, *, finished: bool, now: Time
+    old: VersionedStatus | None, pod: Pod, status: PodStatus, *, finished: bool, monotonic: int
 ) -> VersionedStatus:
     """Return the entry that follows `old`; the first version of a pod is 1."""
     version = 1 if old is None else old.version + 1
@@ -60,5 +56,5 @@ def next_version(
         name=pod.name,
         finished=finished,
         status=status,
-        unsent=(*unsent, UnsentUpdate(version, now)),
+        unsent=(*unsent, UnsentUpdate(version, monotonic)),
     )

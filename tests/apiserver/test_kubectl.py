@@ -443,7 +443,8 @@ def test_plain_storage(kubectl: Kubectl, ns: str) -> None:
 def test_get_all_finds_the_pods(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
     # A single kind is printed without its name before the slash.
-    assert rows(kubectl(ns, "get", "all"))[0][0] == "web"
+    assert rows(kubectl(ns, "get", "pods"))[0][0] == "web"
+    assert rows(kubectl(ns, "get", "all"))[0][0] == "pod/web"
 
 
 def test_raw_paths(kubectl: Kubectl) -> None:

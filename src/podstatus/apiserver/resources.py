@@ -66,4 +66,14 @@ SECRETS = ResourceInfo(plural="secrets", kind="Secret")
 SERVICE_ACCOUNTS = ResourceInfo(
     plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)
 )
-RESOURCES = (NAMESPACES, PODS, NODES, EVENTS, LEASES, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS)
+SERVICES = ResourceInfo(
+    plural="services",
+    kind="Service",
+    short_names=("svc",),
+    categories=("all",),
+    subresources=("status",),
+)
+RESOURCES = (
+    *(NAMESPACES, PODS, NODES, EVENTS, LEASES),
+    *(CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES),
+)

@@ -6,6 +6,7 @@ import ssl
 import msgspec
 
 from podstatus.apiserver.controllers.base import Controller
+from podstatus.apiserver.controllers.kubernetes_service import KubernetesServiceController
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
@@ -71,10 +72,15 @@ class ApiServer:
             else None
         )
         handle = self._handle if self._faults is None else self._faults.handle
+        self._host = options.host
         self._listener = Listener(
             handle, token=token, ssl_context=ssl_context, host=options.host, port=options.port
         )
-        self._controllers: list[Controller] = [NamespaceController(store, self._registry, clock)]
+        self._kubernetes_service = KubernetesServiceController(store, self._registry, clock)
+        self._controllers: list[Controller] = [
+            NamespaceController(store, self._registry, clock),
+            self._kubernetes_service,
+        ]
         if options.schedule:
             self._controllers.append(NodeLifecycleController(store, self._registry, clock))
             self._controllers.append(Scheduler(store, self._registry, clock))
@@ -87,7 +93,9 @@ class ApiServer:
             self._ensure_namespace(name)
         for controller in self._controllers:
             self._tasks.add(asyncio.create_task(controller.run()))
-        return await self._listener.start()
+        port = await self._listener.start()
+        self._kubernetes_service.publish(self._host, port)
+        return port
 
     async def stop(self) -> None:
         """Stop controllers, watches and connections."""

@@ -14,6 +14,7 @@ from podstatus.apiserver.resources import (
     RESOURCES,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SERVICES,
     ResourceInfo,
 )
 from podstatus.apiserver.strategies.base import Document
@@ -276,6 +277,50 @@ def test_event_says_who_saw_what() -> None:
 def test_plain_resources(resource: ResourceInfo, document: Document, cells: list[Any]) -> None:
     metadata = {"name": "x", "creationTimestamp": "2024-05-01T11:58:00Z"}
     assert printer_for(resource).cells({"metadata": metadata, **document}, NOW) == cells
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "cells"),
+    [
+        (
+            {
+                "type": "ClusterIP",
+                "clusterIPs": ["10.0.0.1"],
+                "ports": [
+                    {"port": 80, "protocol": "TCP"},
+                    {"port": 53, "nodePort": 30053, "protocol": "UDP"},
+                ],
+                "selector": {"b": "2", "a": "1"},
+            },
+            {},
+            ["ClusterIP", "10.0.0.1", "<none>", "80/TCP,53:30053/UDP", "2m", "a=1,b=2"],
+        ),
+        (
+            {"type": "NodePort", "externalIPs": ["192.0.2.1", "192.0.2.2"]},
+            {},
+            ["NodePort", "<none>", "192.0.2.1,192.0.2.2", "<none>", "2m", "<none>"],
+        ),
+        (
+            {"type": "LoadBalancer", "clusterIPs": ["None"]},
+            {},
+            ["LoadBalancer", "None", "<pending>", "<none>", "2m", "<none>"],
+        ),
+        (
+            {"type": "LoadBalancer", "externalIPs": ["192.0.2.9"]},
+            {"loadBalancer": {"ingress": [{"hostname": "lb"}, {"ip": "192.0.2.3"}]}},
+            ["LoadBalancer", "<none>", "192.0.2.3,lb,192.0.2.9", "<none>", "2m", "<none>"],
+        ),
+        (
+            {"type": "ExternalName", "externalName": "example.com"},
+            {},
+            ["ExternalName", "<none>", "example.com", "<none>", "2m", "<none>"],
+        ),
+    ],
+)
+def test_services(spec: Document, status: Document, cells: list[Any]) -> None:
+    metadata = {"name": "x", "creationTimestamp": "2024-05-01T11:58:00Z"}
+    document = {"metadata": metadata, "spec": spec, "status": status}
+    assert printer_for(SERVICES).cells(document, NOW) == ["x", *cells]
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)

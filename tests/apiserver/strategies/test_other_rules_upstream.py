@@ -1,7 +1,9 @@
 """Strategies other than that of pods, compared with recordings of upstream's.
 
 Recorded as in `test_rules_upstream`, with the strategies of k8s.io/kubernetes v1.36.4. The taint
-that admission gives to a new node is left out of the comparison.
+that admission gives to a new node is left out of the comparison, and so are the IP families of
+Services, which upstream's storage sets. An update of a Service without its cluster IP is not among
+the cases: that storage restores it before the strategy sees the object.
 """
 
 import gzip
@@ -32,7 +34,7 @@ def test_objects_are_judged_as_by_upstream(resource: str) -> None:
         assert not case.get("refused"), case["new"]
         assert causes == [tuple(cause) for cause in case["causes"]], case["new"]
         if not causes:
-            assert without_admission(document) == case["object"]
+            assert without_admission(document) == without_admission(case["object"])
 
 
 def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
@@ -52,6 +54,8 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
 def without_admission(document: Document) -> Document:
     result: Document = deepcopy(document)
     spec = result.get("spec") or {}
+    for allocated in ("ipFamilies", "ipFamilyPolicy"):
+        spec.pop(allocated, None)
     taints = spec.pop("taints", None) or []
     left = [taint for taint in taints if taint["key"] != "node.kubernetes.io/not-ready"]
     if left:

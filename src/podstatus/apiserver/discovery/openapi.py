@@ -34,6 +34,7 @@ _SCALARS: Final[dict[str, Document]] = {
     "FieldsV1": {"type": "object"},
 }
 _META_TYPES: Final = (
+    "Condition",
     "LabelSelector",
     "LabelSelectorRequirement",
     "ManagedFieldsEntry",

@@ -1,7 +1,7 @@
 """Kubernetes protobuf bodies, for the few kinds that kubectl sends.
 
-`kubectl create namespace`, `configmap`, `secret` and `serviceaccount` and `kubectl drain` send
-protobuf without negotiation. Responses are JSON, which they accept.
+`kubectl create namespace`, `configmap`, `secret`, `service` and `serviceaccount` and `kubectl
+drain` send protobuf without negotiation. Responses are JSON, which they accept.
 
 Upstream: generated.proto of api v0.36.4 and apimachinery v0.36.4; pkg/runtime/serializer/protobuf.
 """
@@ -21,7 +21,10 @@ from podstatus.kube.scalars.time import MicroTime, Time
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
 _MAGIC: Final = b"k8s\x00"
-_KINDS: Final = ("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "ServiceAccount")
+_KINDS: Final = (
+    *("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "Service"),
+    "ServiceAccount",
+)
 _MESSAGES: Final = """
 Unknown: 1=typeMeta:TypeMeta 2=raw:raw 3=contentEncoding 4=contentType
 TypeMeta: 1=apiVersion 2=kind
@@ -33,6 +36,18 @@ ConfigMap: 1=metadata:ObjectMeta 2=data:{str} 3=binaryData:{bytes} 4=immutable:b
 Secret: 1=metadata:ObjectMeta 2=data:{bytes} 3=type 4=stringData:{str} 5=immutable:bool?
 ServiceAccount: 1=metadata:ObjectMeta 2=secrets:[ObjectReference]
   3=imagePullSecrets:[LocalObjectReference] 4=automountServiceAccountToken:bool?
+Service: 1=metadata:ObjectMeta 2=spec:ServiceSpec
+ServiceSpec: 1=ports:[ServicePort] 2=selector:{str} 3=clusterIP 4=type 5=externalIPs:[str]
+  7=sessionAffinity 8=loadBalancerIP 9=loadBalancerSourceRanges:[str] 10=externalName
+  11=externalTrafficPolicy 12=healthCheckNodePort:int32 13=publishNotReadyAddresses:bool
+  14=sessionAffinityConfig:SessionAffinityConfig 17=ipFamilyPolicy:str? 18=clusterIPs:[str]
+  19=ipFamilies:[str] 20=allocateLoadBalancerNodePorts:bool? 21=loadBalancerClass:str?
+  22=internalTrafficPolicy:str? 23=trafficDistribution:str?
+ServicePort: 1=name 2=protocol 3=port:int32 4=targetPort:IntOrString 5=nodePort:int32
+  6=appProtocol:str?
+SessionAffinityConfig: 1=clientIP:ClientIPConfig
+ClientIPConfig: 1=timeoutSeconds:int32?
+IntOrStringMessage: 1=type:int64 2=intVal:int32 3=strVal
 ObjectReference: 1=kind 2=namespace 3=name 4=uid 5=apiVersion 6=resourceVersion 7=fieldPath
 LocalObjectReference: 1=name
 Lease: 1=metadata:ObjectMeta 2=spec:LeaseSpec
@@ -146,6 +161,13 @@ def _decode_time(value: int | bytes) -> Time:
     return Time.from_unix_nanos(nanos) if nanos else Time()
 
 
+def _decode_int_or_string(value: int | bytes) -> int | str:
+    message = _decode_message(_require_bytes(value), "IntOrStringMessage")
+    number: int = message.get("intVal", 0)
+    text: str = message.get("strVal", "")
+    return text if message.get("type") else number
+
+
 _DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
     "str": _decode_str,
     "int32": lambda value: _truncate_int32(_decode_int64(value)),
@@ -155,6 +177,7 @@ _DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
     "raw": _require_bytes,
     "Time": lambda value: _decode_time(value).wire,
     "MicroTime": lambda value: MicroTime(_decode_time(value)).wire,
+    "IntOrString": _decode_int_or_string,
 }
 
 

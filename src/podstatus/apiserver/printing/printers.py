@@ -1,4 +1,4 @@
-"""Table rows of nodes, events and the other resources.
+"""Table rows of nodes, events and other resources.
 
 Upstream: printNode, printEvent, … in pkg/printers/internalversion/printers.go v1.36.4; the default
 columns in pkg/registry/rest/table.go of apiserver v0.36.4.
@@ -8,6 +8,7 @@ from typing import Any
 
 from podstatus.apiserver.printing.columns import AGE, NAME, Column, Printer
 from podstatus.apiserver.printing.pods import POD_PRINTER
+from podstatus.apiserver.printing.services import SERVICE_PRINTER
 from podstatus.apiserver.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -17,6 +18,7 @@ from podstatus.apiserver.resources import (
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SERVICES,
     ResourceInfo,
 )
 from podstatus.apiserver.strategies.base import Document
@@ -195,6 +197,7 @@ _EVENT = Printer(
 
 _PRINTERS: dict[str, Printer] = {
     PODS.kind: POD_PRINTER,
+    SERVICES.kind: SERVICE_PRINTER,
     NODES.kind: _NODE,
     EVENTS.kind: _EVENT,
     NAMESPACES.kind: Printer(

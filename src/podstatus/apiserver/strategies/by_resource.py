@@ -13,6 +13,7 @@ from podstatus.apiserver.strategies.lease import LeaseStrategy
 from podstatus.apiserver.strategies.namespace import NamespaceStrategy
 from podstatus.apiserver.strategies.node import NodeStrategy
 from podstatus.apiserver.strategies.pod.strategy import PodStrategy
+from podstatus.apiserver.strategies.service import ServiceStrategy
 
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
@@ -26,6 +27,7 @@ STRATEGIES: Final[dict[str, Strategy]] = {
     "configmaps": ConfigMapStrategy(),
     "secrets": SecretStrategy(),
     "serviceaccounts": ServiceAccountStrategy(),
+    "services": ServiceStrategy(),
 }
 
 

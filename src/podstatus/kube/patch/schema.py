@@ -27,6 +27,7 @@ from podstatus.kube.objects.cluster import (
 from podstatus.kube.objects.event import Event
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.service import Service
 from podstatus.kube.patch.errors import PatchError
 
 _LONG_S = "\N{LATIN SMALL LETTER LONG S}"
@@ -44,6 +45,8 @@ NodeSpec: podCIDRs=
 NodeStatus: conditions=type addresses=type
 NamespaceStatus: conditions=type
 ServiceAccount: secrets=name
+ServiceSpec: ports=port
+ServiceStatus: conditions=type
 """
 """The lists that are merged, by type, with the key that identifies elements, if they have fields.
 
@@ -187,7 +190,7 @@ def _structs_in(declared: Any) -> Iterator[type[Wire]]:
 
 _TYPE_NAMES: Final[dict[Any, str]] = {int: "int32", int | str: "IntOrString", Any: "FieldsV1?"}
 _OBJECTS: Final = (
-    *(Pod, Node, Event, Namespace, Lease, ConfigMap, Secret, ServiceAccount),
+    *(Pod, Node, Event, Namespace, Lease, ConfigMap, Secret, ServiceAccount, Service),
     *(Binding, DeleteOptions, TokenReview, SubjectAccessReview),
 )
 POD: Final = Schema(type="Pod")

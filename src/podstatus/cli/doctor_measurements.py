@@ -179,6 +179,8 @@ def _required_access(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
         ("patch", "nodes", "status", named),
         ("list", "pods", "", {"fieldSelector": {"requirements": [on_node]}}),
         ("watch", "pods", "", {"fieldSelector": {"requirements": [on_node]}}),
+        ("list", "services", "", {}),
+        ("watch", "services", "", {}),
         ("patch", "pods", "status", {}),
         ("delete", "pods", "", {}),
         ("create", "events", "", {}),

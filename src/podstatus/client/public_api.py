@@ -22,6 +22,7 @@ from podstatus.client.rest.resources import (
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
+    SERVICES,
     ApiResource,
 )
 from podstatus.client.rest.watch_events import WatchEvent
@@ -37,6 +38,7 @@ __all__ = [
     "NODES",
     "PODS",
     "SECRETS",
+    "SERVICES",
     "SERVICE_ACCOUNTS",
     "Added",
     "ApiClient",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.service import Service
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
@@ -13,7 +14,7 @@ from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap
 from podstatus.testing.clock import FakeClock
-from tests.support.processes.process_pods import ObjectsInMemory, pod_of
+from tests.support.processes.process_pods import ObjectsInMemory, ServicesInMemory, pod_of
 
 BWRAP = Bubblewrap(program="/usr/bin/bwrap", version="0", setpriv="/usr/bin/setpriv")
 
@@ -21,9 +22,12 @@ BWRAP = Bubblewrap(program="/usr/bin/bwrap", version="0", setpriv="/usr/bin/setp
 class Setting:
     """A preparer with its surroundings."""
 
-    def __init__(self, root: Path, bubblewrap: Bubblewrap | None) -> None:
+    def __init__(
+        self, root: Path, bubblewrap: Bubblewrap | None, services: tuple[Service, ...] = ()
+    ) -> None:
         self.root = root
         self.objects = ObjectsInMemory()
+        self.services = ServicesInMemory(services)
         self.clock = FakeClock()
         self.preparer = self.another(bubblewrap)
 
@@ -33,6 +37,7 @@ class Setting:
             self.root,
             bubblewrap=bubblewrap,
             objects=self.objects,
+            services=self.services,
             host_ips=lambda: ["10.0.0.1"],
             allocatable=lambda: {"cpu": Quantity("2")},
             hidden=[],

@@ -26,6 +26,7 @@ from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap, find_bubblewrap
+from podstatus.runtime.process.service_links import NoServices
 from podstatus.runtime.process.shim.bubblewrap import open_host_paths
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import ObjectsInMemory
@@ -125,6 +126,7 @@ async def trial(request: dict[str, Any], bubblewrap: Bubblewrap) -> list[dict[st
         root,
         bubblewrap=bubblewrap,
         objects=objects,
+        services=NoServices(),
         host_ips=lambda: ["10.0.0.1"],
         allocatable=lambda: {"cpu": Quantity("2")},
         hidden=[],

@@ -11,6 +11,7 @@ from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.files import LogFile
 from podstatus.runtime.process.logs.reader import LogReader
+from podstatus.runtime.process.service_links import NoServices
 from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.a_log import ALog
@@ -61,6 +62,7 @@ def test_what_lies_outside_is_removed_beside_the_loop(
         tmp_path,
         bubblewrap=None,
         objects=NoObjects(),
+        services=NoServices(),
         host_ips=lambda: (),
         allocatable=dict,
         hidden=(),

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from podstatus.kube.api_errors import DeniedError, UnavailableError
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.service import Service
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.sandbox.isolation import Bubblewrap
 from podstatus.runtime.process.volumes.unsandboxed_files import OWNER_MARK
 from tests.runtime.process.preparer_scene import BWRAP, Setting
 from tests.support.processes.process_pods import UID, pod_of
@@ -39,6 +42,30 @@ def name() -> Iterator[str]:
     if Path(path).is_symlink() or Path(path).is_file():
         Path(path).unlink()
     remove_tree(Path(path))
+
+
+WEB = from_document(
+    {
+        "metadata": {"name": "web", "namespace": "ns"},
+        "spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 80}]},
+    },
+    Service,
+)
+
+
+@pytest.mark.parametrize("bubblewrap", [None, BWRAP])
+def test_services_are_variables_for_command_and_arguments(
+    tmp_path: Path, bubblewrap: Bubblewrap | None
+) -> None:
+    container = {
+        "command": ["curl", "$(WEB_PORT)"],
+        "args": ["$(URL)"],
+        "env": [{"name": "URL", "value": "http://$(WEB_SERVICE_HOST)"}],
+    }
+    command = Setting(tmp_path / "root", bubblewrap, (WEB,)).start(pod_of(container))
+    assert command.argv[-3:] == ("curl", "tcp://10.0.0.1:80", "http://10.0.0.1")
+    assert command.env["WEB_SERVICE_HOST"] == "10.0.0.1"
+    assert command.env["WEB_PORT_80_TCP_ADDR"] == "10.0.0.1"
 
 
 def with_mount(path: str, volume: dict[str, Any] | None = None, **mount: Any) -> Pod:

@@ -275,3 +275,12 @@ def test_an_agent_may_declare_that_it_speaks_websocket(agent: Client) -> None:
     status = {"status": {"declaredFeatures": ["ExtendWebSocketsToKubelet"]}}
     code, answer = agent.patch(f"/api/v1/nodes/{ME}/status", status)
     assert (code, answer["status"]["declaredFeatures"]) == (200, ["ExtendWebSocketsToKubelet"])
+
+
+def test_it_lists_the_services_of_all_namespaces(agent: Client, namespace: str) -> None:
+    code, found = agent.get("/api/v1/services")
+    assert code == 200
+    assert "kubernetes" in [item["metadata"]["name"] for item in found["items"]]
+    service = {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}
+    path = f"/api/v1/namespaces/{namespace}/services"
+    assert refusal(agent.create(path, service)) == FORBIDDEN

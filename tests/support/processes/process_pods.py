@@ -1,6 +1,8 @@
 """Pods from a few lines of JSON-like values, and an API in memory for what they refer to."""
 
+import asyncio
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 from podstatus.kube.api_errors import ApiError
@@ -8,6 +10,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.service import Service
 from podstatus.kube.scalars.time import Time
 
 UID = "0d5f7c3e-6d55-4f3f-9d0a-0123456789ab"
@@ -67,3 +70,26 @@ class ObjectsInMemory:
     def _fail(self) -> None:
         if self.error is not None:
             raise self.error
+
+
+class ServicesInMemory:
+    """The Services of a cluster; unless they are `listed`, none is known before `finish_list`."""
+
+    def __init__(self, services: Sequence[Service] = (), *, listed: bool = True) -> None:
+        self._services = tuple(services)
+        self._listed = asyncio.Event()
+        if listed:
+            self._listed.set()
+
+    def finish_list(self) -> None:
+        self._listed.set()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._listed.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._listed.wait()
+
+    def objects(self) -> Sequence[Service]:
+        return self._services if self.has_synced else ()

@@ -22,6 +22,7 @@ from podstatus.runtime.process.sandbox.isolation import (
     BubblewrapUnavailableError,
     find_bubblewrap,
 )
+from podstatus.runtime.process.service_links import NoServices
 
 
 def _bubblewrap() -> tuple[Bubblewrap | None, str]:
@@ -90,6 +91,7 @@ def build_process_runtime(
         folder,
         bubblewrap=BUBBLEWRAP if isolated else None,
         objects=NoObjects(),
+        services=NoServices(),
         host_ips=lambda: ("10.0.0.7",),
         allocatable=dict,
         hidden=(folder,),

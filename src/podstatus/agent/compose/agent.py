@@ -211,6 +211,7 @@ class NodeAgent:
                 name, run = type(restartable).__name__, restartable.run
                 tasks.create_task(run_with_restarts(name, run, shared.clock), name=name)
             if isinstance(shared.runtime, ProcessRuntime):
+                tasks.create_task(shared.services.run(), name="services")
                 refresher = self._build_refresher(shared.runtime)
                 tasks.create_task(refresher.run(), name="volumes")
             if self._alerts is not None:

@@ -14,6 +14,7 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client import ApiClient, RateLimiter, Timeouts
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink
+from podstatus.client.typed.services import service_reflector
 from podstatus.events import reasons
 from podstatus.events.rate_limits import EventPolicy
 from podstatus.events.recorder import EventRecorder
@@ -58,11 +59,13 @@ def build_dependencies(
         lambda reason: node_events.warn(reasons.HISTORY_LOST, f"{reason}; started a new history")
     )
     addresses = host_ips(settings)
+    services = service_reflector(clients.pods, clock)
     runtime = build_runtime(
         RuntimeDependencies(
             settings=settings,
             folder=root.folder("runtime"),
             client=clients.pods,
+            services=services,
             recorder=recorder,
             host_ips=lambda: addresses,
             allocatable=lambda: node_cache.current().status.allocatable or {},
@@ -89,6 +92,7 @@ def build_dependencies(
         recorder=recorder,
         node_events=node_events,
         node_cache=node_cache,
+        services=services,
         host_ips=lambda: addresses,
         pod_manager=pod_manager,
         runtime=runtime,

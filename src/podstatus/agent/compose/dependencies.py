@@ -10,10 +10,11 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.client import ApiClient
+from podstatus.client import ApiClient, Reflector
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.service import Service
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeEvents
 from podstatus.pods.pod_manager import PodManager
@@ -79,6 +80,7 @@ class AgentDependencies(msgspec.Struct, frozen=True, kw_only=True):
     node_events: NodeEvents
     """Records events about the agent's Node."""
     node_cache: NodeCache
+    services: Reflector[Service]
     host_ips: Callable[[], Sequence[str]]
     """The internal IPs of the node, for `status.hostIPs` of its pods."""
     pod_manager: PodManager

@@ -41,6 +41,7 @@ from podstatus.runtime.process.sandbox.isolation import (
     find_architecture,
     find_bubblewrap,
 )
+from podstatus.runtime.process.service_links import Services
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 
 logger = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path
     """Directory for the runtime's records."""
     client: ApiClient
+    services: Services
+    """The Services of the cluster, for the environment of containers."""
     recorder: EventRecorder
     host_ips: Callable[[], Sequence[str]]
     allocatable: Callable[[], Mapping[str, Quantity]]
@@ -81,6 +84,7 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
         dependencies.folder,
         bubblewrap=bubblewrap,
         objects=HttpPodObjects(dependencies.client),
+        services=dependencies.services,
         host_ips=dependencies.host_ips,
         allocatable=dependencies.allocatable,
         hidden=secret_files(settings),

@@ -63,6 +63,7 @@ def _segment(text: str, what: str) -> str:
 
 
 PODS = ApiResource("pods")
+SERVICES = ApiResource("services")
 NODES = ApiResource("nodes", namespaced=False)
 NAMESPACES = ApiResource("namespaces", namespaced=False)
 EVENTS = ApiResource("events")

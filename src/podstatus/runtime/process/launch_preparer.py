@@ -36,6 +36,7 @@ from podstatus.runtime.process.sandbox.isolation import (
     find_architecture,
 )
 from podstatus.runtime.process.seccomp.selection import seccomp_program
+from podstatus.runtime.process.service_links import ServiceLinks, Services
 from podstatus.runtime.process.spec.capabilities import capability_numbers
 from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
 from podstatus.runtime.process.spec.downward_api import DownwardContext
@@ -75,6 +76,7 @@ class ContainerPreparer:
         *,
         bubblewrap: Bubblewrap | None,
         objects: PodObjects,
+        services: Services,
         host_ips: Callable[[], Sequence[str]],
         allocatable: Callable[[], Mapping[str, Quantity]],
         hidden: Sequence[Path],
@@ -83,6 +85,7 @@ class ContainerPreparer:
         """`root` holds the pods' folders; `hidden` are paths that no container may see."""
         self._bubblewrap = bubblewrap
         self._resolver = ReferenceResolver(objects, clock)
+        self._links = ServiceLinks(services, clock)
         self._host_ips = host_ips
         self._allocatable = allocatable
         self._hidden = tuple(os.path.realpath(path) for path in (root, *hidden))
@@ -129,9 +132,10 @@ class ContainerPreparer:
             check_spec(container)
         run_as = credentials(pod, container, host)
         program = base64.b64encode(seccomp_program(pod, container, run_as, host)).decode()
+        links = await self._links.variables(pod)
         objects = await self._resolver.fetch(pod, *referenced_names(container))
-        budget = ExecBudget(max_exec_bytes())
-        declared = declared_environment(pod, container, objects, self._downward_context(), budget)
+        context, budget = self._downward_context(), ExecBudget(max_exec_bytes())
+        declared = declared_environment(pod, container, objects, context, budget, links)
         argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
             return self._unsandboxed_command(pod, container, argv, declared, run_as, program)

@@ -39,6 +39,7 @@ from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.normalize_and_compare import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.readiness import find_container_status
 from podstatus.testing.replay.answers import START, relative_times
+from podstatus.testing.replay.service_environment import from_services, make_environment_variables
 
 W = TypeVar("W", bound=Wire)
 Vector = Callable[["VectorArguments"], object]
@@ -57,18 +58,19 @@ class VectorArguments:
     """The arguments of a vector, decoded to their types."""
 
     def __init__(self, args: Mapping[str, Any], gates: FeatureGates) -> None:
-        self._args = args
+        self.args = args
+        """As plain JSON."""
         self.gates = gates
 
     def __getitem__(self, name: str) -> Any:
         """Return an argument that is plain JSON."""
-        return self._args[name]
+        return self.args[name]
 
     def _object(self, name: str, kind: type[W]) -> W:
-        return from_document(self._args.get(name) or {}, kind)
+        return from_document(self.args.get(name) or {}, kind)
 
     def _list(self, name: str, kind: type[W]) -> tuple[W, ...] | None:
-        documents = self._args.get(name)
+        documents = self.args.get(name)
         return None if documents is None else tuple(from_document(d, kind) for d in documents)
 
     @property
@@ -104,15 +106,15 @@ class VectorArguments:
 
     @property
     def old_status(self) -> PodStatus | None:
-        return None if self._args.get("oldStatus") is None else self.status("oldStatus")
+        return None if self.args.get("oldStatus") is None else self.status("oldStatus")
 
     @property
     def facts(self) -> PodFacts:
-        return _facts(self._args["runtimeStatus"])
+        return _facts(self.args["runtimeStatus"])
 
     @property
     def start_failures(self) -> dict[str, StartFailure]:
-        failures = self._args.get("startFailures") or {}
+        failures = self.args.get("startFailures") or {}
         return {name: StartFailure(**failure) for name, failure in failures.items()}
 
 
@@ -315,6 +317,8 @@ _VECTORS: dict[str, Vector] = {
         gates=a.gates,
     ),
     "generateAPIPodStatus": _api_pod_status,
+    "FromServices": lambda a: from_services(a.args),
+    "makeEnvironmentVariables": lambda a: make_environment_variables(a.args),
     "quantityEqual": _quantity_equal,
     "quantityCanonical": _quantity_canonical,
     "timeRoundTrip": _time_round_trip,

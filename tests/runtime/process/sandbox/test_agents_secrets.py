@@ -14,6 +14,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.service_links import NoServices
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.sandbox_trial import run
 from tests.support.processes.process_runtime import BUBBLEWRAP, NoObjects, need_bubblewrap
@@ -51,6 +52,7 @@ def output(root: Path, hidden: Path, script: str, *mounted: Path) -> str:
         root,
         bubblewrap=BUBBLEWRAP,
         objects=NoObjects(),
+        services=NoServices(),
         host_ips=lambda: (),
         allocatable=dict,
         hidden=[hidden],

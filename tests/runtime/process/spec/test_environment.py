@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from podstatus.kube.expansion import ExecBudget
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
@@ -30,7 +31,8 @@ OBJECTS = ReferencedObjects(
 
 def environment(container: dict[str, Any], **spec: Any) -> dict[str, str]:
     pod = pod_of(container, **spec)
-    return declared_environment(pod, (pod.spec.containers or ())[0], OBJECTS, AROUND)
+    first = (pod.spec.containers or ())[0]
+    return declared_environment(pod, first, OBJECTS, AROUND, ExecBudget(), {})
 
 
 def value_of(source: dict[str, Any], container: dict[str, Any] | None = None, **spec: Any) -> str:
@@ -236,8 +238,36 @@ def test_whole_objects_are_bounded_too() -> None:
     pod = pod_of({"envFrom": [{"configMapRef": {"name": "big"}}]})
     data = {f"k{n}": "x" * 1000 for n in range(3000)}
     objects = ReferencedObjects(config_maps={"big": ConfigMap(data=data)})
+    first = (pod.spec.containers or ())[0]
     with pytest.raises(CannotStartError, match="variables and arguments have more than"):
-        declared_environment(pod, (pod.spec.containers or ())[0], objects, AROUND)
+        declared_environment(pod, first, objects, AROUND, ExecBudget(), {})
+
+
+def with_services(container: dict[str, Any], services: dict[str, str]) -> dict[str, str]:
+    pod = pod_of(container)
+    first = (pod.spec.containers or ())[0]
+    return declared_environment(pod, first, OBJECTS, AROUND, ExecBudget(), services)
+
+
+def test_variables_refer_to_services_and_override_them() -> None:
+    env = [
+        {"name": "URL", "value": "http://$(WEB_SERVICE_HOST):$(WEB_SERVICE_PORT)"},
+        {"name": "WEB_SERVICE_HOST", "value": "[$(WEB_SERVICE_HOST)]"},
+        {"name": "LATE", "value": "$(WEB_SERVICE_HOST)"},
+    ]
+    services = {"WEB_SERVICE_HOST": "10.0.0.1", "WEB_SERVICE_PORT": "80"}
+    assert with_services({"env": env}, services) == {
+        "URL": "http://10.0.0.1:80",
+        "WEB_SERVICE_HOST": "[10.0.0.1]",
+        "LATE": "[10.0.0.1]",
+        "WEB_SERVICE_PORT": "80",
+    }
+
+
+def test_more_services_than_a_process_can_have_are_refused_with_the_remedy() -> None:
+    services = {f"S{n}_SERVICE_HOST": "1" * 1000 for n in range(3000)}
+    with pytest.raises(CannotStartError, match="set enableServiceLinks: false"):
+        with_services({}, services)
 
 
 def test_a_refusal_never_shows_a_secret() -> None:

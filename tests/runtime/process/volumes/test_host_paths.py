@@ -21,6 +21,7 @@ from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.paths.open_path import LinkError, open_path
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import PreparedCommand
+from podstatus.runtime.process.service_links import NoServices
 from podstatus.runtime.process.shim.bubblewrap import open_host_paths
 from podstatus.runtime.process.shim.start import StartFailedError as NotStartedError
 from podstatus.runtime.process.volumes.host_paths import prepare_host_path
@@ -128,6 +129,7 @@ class Race:
             root,
             bubblewrap=BUBBLEWRAP,
             objects=NoObjects(),
+            services=NoServices(),
             host_ips=lambda: (),
             allocatable=dict,
             hidden=[],

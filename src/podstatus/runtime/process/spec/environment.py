@@ -1,12 +1,13 @@
 """The environment of a container: the variables of its spec, and three defaults.
 
 Upstream: makeEnvironmentVariables, pkg/kubelet/kubelet_pods.go v1.36.4. Names from `envFrom` are
-not changed, as in v1.36. There are no services here, so there are no service variables.
+not changed, as in v1.36.
 """
 
 import base64
 import binascii
 import contextlib
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
@@ -77,14 +78,16 @@ def declared_environment(
     container: Container,
     objects: ReferencedObjects,
     context: DownwardContext,
-    budget: ExecBudget | None = None,
+    budget: ExecBudget,
+    services: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the spec's variables, to which command, args and subPathExpr may refer.
+    """Return the variables to which command, args and subPathExpr may refer.
 
-    Each is charged to the budget. Raises CannotStartError.
+    These are the spec's, then the service variables whose names the spec does not use. Each is
+    charged to the budget. Raises CannotStartError.
     """
     referenced = _Objects(pod.namespace, objects)
-    env = _Variables(budget or ExecBudget())
+    env = _Variables(budget, services)
     _add_env_from(container, referenced, env)
     for variable in container.env or ():
         if variable.value:
@@ -95,6 +98,7 @@ def declared_environment(
             value = _value_from(pod, container, variable.value_from, referenced, context)
             if value is not None:
                 env.set(variable.name, value)
+    env.add_services()
     return env.values
 
 
@@ -151,9 +155,11 @@ class _Objects:
 class _Variables:
     """Environment variables, each checked as it is set."""
 
-    def __init__(self, budget: ExecBudget) -> None:
+    def __init__(self, budget: ExecBudget, services: Mapping[str, str]) -> None:
         self.values: dict[str, str] = {}
         self._budget = budget
+        self._services = services
+        self._references = ChainMap(self.values, dict(services))
 
     def set(self, name: str, value: str) -> None:
         _check_variable(name, value)
@@ -163,9 +169,22 @@ class _Variables:
 
     def expand(self, name: str, text: str) -> None:
         with _with_variable_name(name):
-            expanded = self._budget.expand(text, self.values, name=name)
+            expanded = self._budget.expand(text, self._references, name=name)
         _check_variable(name, expanded)
         self.values[name] = expanded
+
+    def add_services(self) -> None:
+        """Add the service variables that are not set yet."""
+        for name, value in self._services.items():
+            if name in self.values:
+                continue
+            try:
+                self._budget.spend(value, name=name)
+            except ArgumentListTooLongError as error:
+                raise config_error(
+                    f"service variables: {error}; set enableServiceLinks: false"
+                ) from error
+            self.values[name] = value
 
 
 @contextlib.contextmanager

@@ -447,6 +447,19 @@ def test_get_all_finds_the_pods(kubectl: Kubectl, ns: str) -> None:
     assert rows(kubectl(ns, "get", "all"))[0][0] == "pod/web"
 
 
+def test_services_and_tokens(kubectl: Kubectl, ns: str) -> None:
+    kubectl(ns, "create", "service", "clusterip", "web", "--tcp=80:8080", "--clusterip=None")
+    assert rows(kubectl(ns, "get", "svc"))[0][:5] == [
+        "web",
+        "ClusterIP",
+        "None",
+        "<none>",
+        "80/TCP",
+    ]
+    kubectl(ns, "create", "serviceaccount", "robot")
+    assert kubectl(ns, "create", "token", "robot").count(".") == 2
+
+
 def test_raw_paths(kubectl: Kubectl) -> None:
     assert kubectl("get", "--raw", "/readyz") == "ok"
     listed = json.loads(kubectl("get", "--raw", "/api/v1/namespaces"))

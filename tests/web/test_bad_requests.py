@@ -11,6 +11,7 @@ from podstatus.apiserver.http.messages import HttpRequest, Response
 from podstatus.apiserver.listener import Listener
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, NODE_PORT_LIMITS
 from podstatus.web.kubelet.health import HealthListener
+from tests.apiserver.authenticators import authenticator_of
 from tests.support.web.node_server import Scene
 
 SECRET = b"s3cr3t\x1b]0;title\x07"
@@ -75,7 +76,7 @@ async def test_port_of_the_api_server(caplog: pytest.LogCaptureFixture) -> None:
     async def handle(_: HttpRequest) -> Response:
         return Response(code=200, body=b"ok", content_type="text/plain")
 
-    listener = Listener(handle, token="t", ssl_context=None)  # noqa: S106 - of no one
+    listener = Listener(handle, authenticator=authenticator_of("t"), ssl_context=None)
     try:
         await send_all(await listener.start())
     finally:

@@ -4,7 +4,6 @@ The body limit is upstream's: 3 MiB (MaxRequestBodyBytes).
 """
 
 import asyncio
-import hmac
 import logging
 import ssl
 from asyncio.trsock import TransportSocket
@@ -27,6 +26,9 @@ from podstatus.apiserver.http.messages import (
     no_op,
 )
 from podstatus.apiserver.kubelet.websocket_relay import serve_websocket
+from podstatus.apiserver.request.request_info import request_info
+from podstatus.apiserver.service_accounts.access import ClientIdentity, authorize
+from podstatus.apiserver.service_accounts.authenticator import Authenticator
 from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_eviction import StageLimits
@@ -63,13 +65,13 @@ class Listener:
         self,
         handle: Handler,
         *,
-        token: str,
+        authenticator: Authenticator,
         ssl_context: ssl.SSLContext | None,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
         self._handle = handle
-        self._token = token.encode()
+        self._authenticator = authenticator
         self._ssl_context = ssl_context
         self._host = host
         self._port = port
@@ -121,9 +123,12 @@ class Listener:
         self, request: web.BaseRequest, connections: AcceptLoop
     ) -> web.StreamResponse:
         try:
-            if self._check_client(request.headers, request.path):
+            user = self._check_client(request.headers, request.path)
+            if user is not None:
                 _admit_connection(request, connections)
             http_request = await _read_request(request)
+            if user is not None:
+                authorize(user, request_info(http_request))
             response = await self._handle(http_request)
         except StatusError as problem:
             response = error_response(problem)
@@ -152,8 +157,8 @@ class Listener:
             self._websockets[transport] = sock
         return await serve_websocket(request, tunnel)
 
-    def _check_client(self, headers: Mapping[str, str], path: str) -> bool:
-        """Return whether the client has the token.
+    def _check_client(self, headers: Mapping[str, str], path: str) -> ClientIdentity | None:
+        """Return the client; None for an unauthenticated one.
 
         Raises StatusError: 401 if the path needs a token, 403 for a foreign Host header or a
         request from a web page of another site.
@@ -164,10 +169,10 @@ class Listener:
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") or headers.get("Origin") is not None:
             raise StatusError(403, "Forbidden", "cross-site requests are not allowed")
-        authenticated = hmac.compare_digest(_bearer_token(headers), self._token)
-        if path not in UNAUTHENTICATED_PATHS and not authenticated:
+        user = self._authenticator.authenticate(_bearer_token(headers))
+        if path not in UNAUTHENTICATED_PATHS and user is None:
             raise StatusError(401, "Unauthorized", "Unauthorized")
-        return authenticated
+        return user
 
 
 def _host_name(host: str) -> str | None:

@@ -64,7 +64,10 @@ LEASES = ResourceInfo(group="coordination.k8s.io", plural="leases", kind="Lease"
 CONFIG_MAPS = ResourceInfo(plural="configmaps", kind="ConfigMap", short_names=("cm",))
 SECRETS = ResourceInfo(plural="secrets", kind="Secret")
 SERVICE_ACCOUNTS = ResourceInfo(
-    plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)
+    plural="serviceaccounts",
+    kind="ServiceAccount",
+    short_names=("sa",),
+    subresources=("token",),
 )
 SERVICES = ResourceInfo(
     plural="services",

@@ -1,12 +1,15 @@
 """Composition of the embedded API server: storage, handlers, controllers, listener."""
 
 import asyncio
+import secrets
 import ssl
+from functools import partial
 
 import msgspec
 
 from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.kubernetes_service import KubernetesServiceController
+from podstatus.apiserver.controllers.namespace_defaults import NamespaceDefaultsController
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
@@ -21,8 +24,11 @@ from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest, Response, StreamResponse, WebSocketProxy
 from podstatus.apiserver.http.router import parse_path
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
+from podstatus.apiserver.kubelet.proxy import KubeletProxy
 from podstatus.apiserver.listener import Listener
 from podstatus.apiserver.resources import NAMESPACES
+from podstatus.apiserver.service_accounts.authenticator import Authenticator
+from podstatus.apiserver.service_accounts.token_request import TokenRequestHandler
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
@@ -40,7 +46,12 @@ class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     faults: bool = False
     """Fault injection at /podstatus/faults, for clients with the token."""
     schedule: bool = False
-    """Run the scheduler and the node lifecycle controller (taints by condition)."""
+    """Run the scheduler, the node lifecycle controller (taints by condition) and, if there is an
+    `authority`, the controller that creates the default objects of namespaces."""
+    authority: bytes = b""
+    """The CA certificate of this server (PEM), for clients in pods."""
+    signing_key: bytes = msgspec.field(default_factory=partial(secrets.token_bytes, 32))
+    """Signs the tokens of service accounts."""
     kubelet: KubeletClientConfig = KubeletClientConfig()
     """How to connect to kubelets, for logs and exec."""
 
@@ -62,10 +73,18 @@ class ApiServer:
         self._watch_cache = WatchCache(store.version)
         self._registry = Registry(store, STRATEGIES, clock)
         self._kubelet_client = KubeletClient(options.kubelet)
-        self._object_handlers = ObjectHandlers(
-            store, self._watch_cache, self._registry, self._kubelet_client, clock
+        authenticator = Authenticator(
+            store, owner_token=token, signing_key=options.signing_key, clock=clock
         )
-        self._reviews = ReviewHandler(token)
+        self._object_handlers = ObjectHandlers(
+            store,
+            self._watch_cache,
+            self._registry,
+            KubeletProxy(self._registry, self._kubelet_client),
+            TokenRequestHandler(self._registry, options.signing_key, clock),
+            clock,
+        )
+        self._reviews = ReviewHandler(authenticator)
         self._faults = (
             FaultInjection(self._handle, self._watch_cache.compact, clock)
             if options.faults
@@ -74,13 +93,21 @@ class ApiServer:
         handle = self._handle if self._faults is None else self._faults.handle
         self._host = options.host
         self._listener = Listener(
-            handle, token=token, ssl_context=ssl_context, host=options.host, port=options.port
+            handle,
+            authenticator=authenticator,
+            ssl_context=ssl_context,
+            host=options.host,
+            port=options.port,
         )
         self._kubernetes_service = KubernetesServiceController(store, self._registry, clock)
         self._controllers: list[Controller] = [
             NamespaceController(store, self._registry, clock),
             self._kubernetes_service,
         ]
+        if options.schedule and options.authority:
+            self._controllers.append(
+                NamespaceDefaultsController(store, self._registry, clock, options.authority)
+            )
         if options.schedule:
             self._controllers.append(NodeLifecycleController(store, self._registry, clock))
             self._controllers.append(Scheduler(store, self._registry, clock))

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.faults.rules import Fault, RequestInfo, consume, first_match, parse_faults
+from podstatus.apiserver.faults.rules import Fault, consume, first_match, parse_faults
 from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.request.request_info import RequestInfo
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
 FAULTS = "/podstatus/faults"

@@ -25,6 +25,7 @@ from podstatus.apiserver.kubelet.websocket_relay import proxy
 from podstatus.apiserver.listener import Listener
 from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.access import ServerAccess
+from tests.apiserver.authenticators import authenticator_of
 from tests.servers.pods import pods
 from tests.servers.streams.node_scene import NodeScene, transport_of
 from tests.support.processes.api_servers import EmbeddedServer, Server
@@ -289,7 +290,7 @@ async def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(node_certificates / "server.crt", node_certificates / "server.key")
         trust = ssl.create_default_context(cafile=node_certificates / "ca.crt")
-        listener = Listener(handle, token="t", ssl_context=context)  # noqa: S106 - a dummy
+        listener = Listener(handle, authenticator=authenticator_of("t"), ssl_context=context)
         url = f"https://127.0.0.1:{await listener.start()}/"
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
             socket = await session.ws_connect(url, protocols=(V5,), ssl=trust)

@@ -18,6 +18,7 @@ from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates, renew_periodically
 from podstatus.apiserver.pki.token_and_kubeconfig import (
     ClientCredentials,
+    ensure_signing_key,
     ensure_token,
     kubeconfig,
     write_client_files,
@@ -89,6 +90,8 @@ async def _serve_from(
             port=settings.port,
             faults=settings.faults,
             schedule=True,
+            authority=authority,
+            signing_key=ensure_signing_key(folder),
             kubelet=KubeletClientConfig(
                 certificate=folder.path / f"{KUBELET_CLIENT}.crt",
                 key=folder.path / f"{KUBELET_CLIENT}.key",

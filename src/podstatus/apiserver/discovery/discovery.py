@@ -22,8 +22,11 @@ _SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "proxy": ("NodeProxyOptions", ("create", "delete", "get", "patch", "update")),
     "resize": (None, _READ_WRITE),
     "status": (None, _READ_WRITE),
+    "token": ("TokenRequest", ("create",)),
 }
 """Kind (None: that of the resource) and verbs of each."""
+_FOREIGN_KINDS = {"token": ("authentication.k8s.io", "v1")}
+"""Group and version of subresources whose kind is of another group."""
 
 
 def version_info() -> Document:
@@ -141,6 +144,7 @@ def _sub_rows(resource: ResourceInfo) -> list[Document]:
             "kind": _subresource_kind(resource, name),
             "verbs": list(subresource_verbs(name)),
         }
+        | _foreign_group(name)
         for name in resource.subresources
     ]
 
@@ -148,6 +152,13 @@ def _sub_rows(resource: ResourceInfo) -> list[Document]:
 def _names(resource: ResourceInfo) -> Document:
     names = {"shortNames": list(resource.short_names), "categories": list(resource.categories)}
     return {key: value for key, value in names.items() if value}
+
+
+def _foreign_group(subresource: str) -> Document:
+    if subresource not in _FOREIGN_KINDS:
+        return {}
+    group, version = _FOREIGN_KINDS[subresource]
+    return {"group": group, "version": version}
 
 
 def _subresource_kind(resource: ResourceInfo, name: str) -> str:
@@ -179,7 +190,7 @@ def _aggregated_row(resource: ResourceInfo) -> Document:
     subresources = [
         {
             "subresource": name,
-            "responseKind": _kind(_subresource_kind(resource, name)),
+            "responseKind": _kind(_subresource_kind(resource, name)) | _foreign_group(name),
             "verbs": list(subresource_verbs(name)),
         }
         for name in sorted(resource.subresources)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.faults.rules import Fault, RequestInfo, consume, first_match, parse_faults
+from podstatus.apiserver.faults.rules import Fault, consume, first_match, parse_faults
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import (
@@ -18,13 +18,10 @@ from podstatus.apiserver.http.messages import (
     WebSocketProxy,
     json_response,
 )
-from podstatus.apiserver.http.router import parse_path
+from podstatus.apiserver.request.request_info import RequestInfo, request_info
 from podstatus.base.clock import Clock
 
 FAULTS_PATH = "/podstatus/faults"
-
-_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_COLLECTION_VERBS = {"GET": "list", "DELETE": "deletecollection"}
 
 
 class FaultInjection:
@@ -51,7 +48,7 @@ class FaultInjection:
         """Return the response, or the injected fault. Raises StatusError."""
         if request.path == FAULTS_PATH:
             return self._handle_rules(request)
-        info = _request_info(request)
+        info = request_info(request)
         fault = self._apply(info)
         if fault is not None:
             if fault.latency:
@@ -163,20 +160,3 @@ async def _final_event(fault: Fault | None) -> AsyncGenerator[bytes, None]:
     """Yield the ERROR event before a cut, if the rule has a code."""
     if fault is not None and fault.error is not None:
         yield msgspec.json.encode({"type": "ERROR", "object": fault.error.document}) + b"\n"
-
-
-def _request_info(request: HttpRequest) -> RequestInfo:
-    verb = _VERBS.get(request.method, request.method.lower())
-    target = parse_path(request.path)
-    if target is None:
-        return RequestInfo(verb=verb)
-    if target.name is None:
-        is_watch = request.method == "GET" and request.flag("watch")
-        verb = "watch" if is_watch else _COLLECTION_VERBS.get(request.method, verb)
-    plural = target.resource.plural
-    return RequestInfo(
-        verb=verb,
-        resource=f"{plural}/{target.subresource}" if target.subresource else plural,
-        namespace=target.namespace or "",
-        name=target.name or "",
-    )

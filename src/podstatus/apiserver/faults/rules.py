@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from podstatus.apiserver.http.errors import StatusError, bad_request
+from podstatus.apiserver.request.request_info import RequestInfo
 from podstatus.apiserver.resources import RESOURCES
 from podstatus.base.msgspec_json import decode_json
 
@@ -38,16 +39,6 @@ _REASONS = {
     503: "ServiceUnavailable",
     504: "Timeout",
 }
-
-
-class RequestInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The attributes of a request that rules match."""
-
-    verb: str
-    resource: str = ""
-    """With its subresource; empty for non-resource paths such as /version."""
-    namespace: str = ""
-    name: str = ""
 
 
 class Fault(

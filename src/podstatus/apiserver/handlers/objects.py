@@ -15,7 +15,6 @@ from podstatus.apiserver.http.messages import (
     json_response,
 )
 from podstatus.apiserver.http.router import ResourcePath
-from podstatus.apiserver.kubelet.kubelet_client import KubeletClient
 from podstatus.apiserver.kubelet.proxy import KubeletProxy
 from podstatus.apiserver.request.field_validation import (
     check_body,
@@ -29,6 +28,8 @@ from podstatus.apiserver.request.field_validation import (
 )
 from podstatus.apiserver.request.patch import apply_patch_body, check_patch_type, describe_patch
 from podstatus.apiserver.resources import PODS
+from podstatus.apiserver.service_accounts.mount import mount_service_account_token
+from podstatus.apiserver.service_accounts.token_request import TokenRequestHandler
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.storage.watch_cache import ResourceVersionTooOldError, WatchCache
 from podstatus.apiserver.strategies.base import Document
@@ -47,7 +48,8 @@ class ObjectHandlers:
         store: Store,
         watch_cache: WatchCache,
         registry: Registry,
-        kubelet_client: KubeletClient,
+        kubelet_proxy: KubeletProxy,
+        token_requests: TokenRequestHandler,
         clock: Clock,
     ) -> None:
         self._store = store
@@ -56,7 +58,8 @@ class ObjectHandlers:
         self._clock = clock
         self._renderer = ResponseRenderer(clock)
         self._list_handler = ListHandler(store, watch_cache)
-        self._kubelet_proxy = KubeletProxy(registry, kubelet_client)
+        self._kubelet_proxy = kubelet_proxy
+        self._token_requests = token_requests
 
     async def handle(
         self, request: HttpRequest, target: ResourcePath
@@ -75,6 +78,8 @@ class ObjectHandlers:
                 return await self._kubelet_proxy.proxy(request, target)
             case "POST", "binding":
                 return self._bind(request, target)
+            case "POST", "token":
+                return self._token_requests.handle(request, target)
         raise errors.method_not_allowed()
 
     def _handle_collection(
@@ -119,6 +124,8 @@ class ObjectHandlers:
     def _create(self, request: HttpRequest, target: ResourcePath) -> Response:
         document = _read_object(request, target)
         warnings = _check_fields(request, target, "CreateOptions")
+        if target.resource is PODS:
+            document = mount_service_account_token(document)
         created = self._registry.create(target, document, dry_run=_is_dry_run(request))
         return _with_warnings(self._renderer.document(request, target, created, code=201), warnings)
 

@@ -1,26 +1,23 @@
 """TokenReview and SubjectAccessReview: kubelets ask who a client is and what it may do.
 
-There are no roles: an authenticated user may do everything, all others nothing.
+There are no roles: the owner may do everything, all others nothing. Requests to this server itself
+are authorized by `service_accounts.access`.
 
 Upstream: pkg/registry/authentication/tokenreview/storage.go,
 pkg/registry/authorization/subjectaccessreview/rest.go v1.36.4.
 """
 
-import hmac
-
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.messages import HttpRequest, Response, json_response
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT_GROUP, KUBELET_CLIENT_NAME
 from podstatus.apiserver.request.field_validation import check_types, decode_error_prefix
+from podstatus.apiserver.service_accounts.authenticator import OWNER, Authenticator
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.patch.schema import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 from podstatus.kube.unstructured import nested_dict, nested_list, nested_str, nested_value
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
 
-USER = "podstatus"
-"""The user name of a client with the token."""
-_KNOWN_USERS = frozenset([USER, KUBELET_CLIENT_NAME])
-_GROUPS = [KUBELET_CLIENT_GROUP, "system:authenticated"]
+_KNOWN_USERS = frozenset([OWNER.name, KUBELET_CLIENT_NAME])
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -29,8 +26,8 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 class ReviewHandler:
     """Answers review requests; nothing is stored."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
 
     def handle(self, request: HttpRequest) -> Response | None:
         """Return the review with its status set; None if the path is not a review.
@@ -55,9 +52,11 @@ class ReviewHandler:
         token = nested_str(review, "spec", "token")
         if not token:
             raise errors.bad_request("token is required for TokenReview in authentication")
-        if not hmac.compare_digest(token.encode(errors="replace"), self._token):
+        user = self._authenticator.authenticate(token.encode(errors="replace"))
+        if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        return {"authenticated": True, "user": {"username": USER, "groups": _GROUPS}}
+        info = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+        return {"authenticated": True, "user": {k: v for k, v in info.items() if v}}
 
 
 def _access_status(review: Document) -> Document:

@@ -1,7 +1,7 @@
 """Kubernetes protobuf bodies, for the few kinds that kubectl sends.
 
-`kubectl create namespace`, `configmap`, `secret`, `service` and `serviceaccount` and `kubectl
-drain` send protobuf without negotiation. Responses are JSON, which they accept.
+`kubectl create namespace`, `configmap`, `secret`, `service`, `serviceaccount` and `token` and
+`kubectl drain` send protobuf without negotiation. Responses are JSON, which they accept.
 
 Upstream: generated.proto of api v0.36.4 and apimachinery v0.36.4; pkg/runtime/serializer/protobuf.
 """
@@ -23,7 +23,7 @@ MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
 _KINDS: Final = (
     *("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "Service"),
-    "ServiceAccount",
+    *("ServiceAccount", "TokenRequest"),
 )
 _MESSAGES: Final = """
 Unknown: 1=typeMeta:TypeMeta 2=raw:raw 3=contentEncoding 4=contentType
@@ -50,6 +50,10 @@ ClientIPConfig: 1=timeoutSeconds:int32?
 IntOrStringMessage: 1=type:int64 2=intVal:int32 3=strVal
 ObjectReference: 1=kind 2=namespace 3=name 4=uid 5=apiVersion 6=resourceVersion 7=fieldPath
 LocalObjectReference: 1=name
+TokenRequest: 1=metadata:ObjectMeta 2=spec:TokenRequestSpec
+TokenRequestSpec: 1=audiences:[str] 3=boundObjectRef:BoundObjectReference?
+  4=expirationSeconds:int64?
+BoundObjectReference: 1=kind 2=apiVersion 3=name 4=uid
 Lease: 1=metadata:ObjectMeta 2=spec:LeaseSpec
 LeaseSpec: 1=holderIdentity:str? 2=leaseDurationSeconds:int32? 3=acquireTime:MicroTime
   4=renewTime:MicroTime 5=leaseTransitions:int32? 6=strategy:str? 7=preferredHolder:str?

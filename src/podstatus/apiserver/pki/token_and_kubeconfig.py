@@ -1,4 +1,4 @@
-"""The bearer token, and the files that give it to clients."""
+"""The bearer token, the files that give it to clients, and the key for service account tokens."""
 
 import base64
 import re
@@ -13,6 +13,8 @@ from podstatus.apiserver.state_dir import StateDir, StateDirError
 KUBECONFIG = "kubeconfig"
 ENDPOINTS = "endpoints.json"
 _TOKEN = "token"  # noqa: S105 - the name of the file
+_SIGNING_KEY = "service-account.key"
+_SIGNING_KEY_BYTES = 32
 _NAME = "podstatus"
 
 
@@ -42,6 +44,19 @@ def ensure_token(state_dir: StateDir) -> str:
             "a new token is created"
         )
     return token
+
+
+def ensure_signing_key(state_dir: StateDir) -> bytes:
+    """Return the key that signs the tokens of service accounts; create it at the first start.
+
+    A damaged key is replaced: the tokens that it signed are requested again by the nodes.
+    Raises StateDirError.
+    """
+    key = state_dir.read(_SIGNING_KEY)
+    if key is None or len(key) != _SIGNING_KEY_BYTES:
+        key = secrets.token_bytes(_SIGNING_KEY_BYTES)
+        state_dir.write(_SIGNING_KEY, key)
+    return key
 
 
 def write_client_files(state_dir: StateDir, credentials: ClientCredentials) -> Path:

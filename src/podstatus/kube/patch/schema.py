@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct, structs
 
 from podstatus.kube.encoding.wire_struct import Wire, strip_none
-from podstatus.kube.objects.authentication import SubjectAccessReview, TokenReview
+from podstatus.kube.objects.authentication import SubjectAccessReview, TokenRequest, TokenReview
 from podstatus.kube.objects.cluster import (
     Binding,
     ConfigMap,
@@ -191,12 +191,13 @@ def _structs_in(declared: Any) -> Iterator[type[Wire]]:
 _TYPE_NAMES: Final[dict[Any, str]] = {int: "int32", int | str: "IntOrString", Any: "FieldsV1?"}
 _OBJECTS: Final = (
     *(Pod, Node, Event, Namespace, Lease, ConfigMap, Secret, ServiceAccount, Service),
-    *(Binding, DeleteOptions, TokenReview, SubjectAccessReview),
+    *(Binding, DeleteOptions, TokenRequest, TokenReview, SubjectAccessReview),
 )
 POD: Final = Schema(type="Pod")
 NODE: Final = Schema(type="Node")
 EVENT: Final = Schema(type="Event")
 BINDING: Final = Schema(type="Binding")
 DELETE_OPTIONS: Final = Schema(type="DeleteOptions")
+TOKEN_REQUEST: Final = Schema(type="TokenRequest")
 TOKEN_REVIEW: Final = Schema(type="TokenReview")
 SUBJECT_ACCESS_REVIEW: Final = Schema(type="SubjectAccessReview")

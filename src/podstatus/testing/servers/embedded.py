@@ -17,6 +17,7 @@ from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates
 from podstatus.apiserver.pki.token_and_kubeconfig import (
     ClientCredentials,
+    ensure_signing_key,
     ensure_token,
     write_client_files,
 )
@@ -59,6 +60,8 @@ async def serve(
                     port=port,
                     faults=faults,
                     schedule=schedule,
+                    authority=authority,
+                    signing_key=ensure_signing_key(folder),
                     kubelet=KubeletClientConfig(
                         certificate=path / f"{KUBELET_CLIENT}.crt",
                         key=path / f"{KUBELET_CLIENT}.key",

@@ -15,6 +15,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.runtime.process.process_runtime import ProcessRuntime
+from podstatus.workers.action_executor import ActionsOutcome
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
 from tests.support.pod_services import PodServices
 from tests.support.processes.process_pods import pod_of
@@ -46,7 +47,7 @@ class Node:
         (container,) = pod.spec.containers or ()
         start = StartContainer(container=container, kind=ContainerKind.REGULAR, restart_count=0)
         actions = PodActions(start_pod=True, start=(start,))
-        return await self._containers.apply(pod, PodFacts(), actions)
+        return await self._containers.apply(pod, PodFacts(), actions) is ActionsOutcome.DONE
 
     async def stop(self, pod: Pod, grace: float) -> ContainerFacts:
         """Stop the pod; return the final facts of its container."""

@@ -3,6 +3,7 @@
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.testing.builders import make_pod
+from podstatus.workers.action_executor import ActionsOutcome
 from podstatus.workers.actions.compute import compute_pod_actions
 from tests.support.pod_services import PodServices
 
@@ -21,7 +22,7 @@ async def test_a_replaced_sandbox_has_an_event() -> None:
         actions = compute_pod_actions(
             pod, facts, monotonic=clock.monotonic(), crash_loop_backoff=loops
         )
-        assert await containers.apply(pod, facts, actions)
+        assert await containers.apply(pod, facts, actions) is ActionsOutcome.DONE
         before = len(sink.events)
         while await recorder.send_once():
             pass

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.port import CannotStartError
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
 from tests.support.node_in_memory import NodeInMemory, a_pod, with_deadline
@@ -319,3 +320,64 @@ def _waiting_message(node: NodeInMemory, name: str) -> str:
     assert pod.status.container_statuses is not None
     waiting = pod.status.container_statuses[0].state.waiting
     return "" if waiting is None else waiting.message
+
+
+# References that the API server does not show yet
+
+
+def seconds_of_starts(node: NodeInMemory, error: CannotStartError, failures: int) -> list[float]:
+    """Let the next starts fail with the error; return when each start was tried."""
+    tried: list[float] = []
+    began = node.clock.now()
+
+    def fail(*_: object) -> None:
+        tried.append(round((node.clock.now() - began) / 1e9, 1))
+        if len(tried) <= failures:
+            raise error
+
+    node.runtime.before_start = fail
+    return tried
+
+
+def late_reference() -> CannotStartError:
+    message = 'configmap "c" not found'
+    return CannotStartError("CreateContainerConfigError", message, retry_soon=True)
+
+
+async def test_a_reference_that_comes_late_is_tried_again_after_half_a_second(
+    node: NodeInMemory,
+) -> None:
+    tried = seconds_of_starts(node, late_reference(), failures=1)
+    node.create(a_pod("p", "run=100s"))
+    await node.passes(5)
+    assert tried == [0.0, 0.5]
+    assert node.looks("p") == "Running a:running+"
+    assert node.events("p", "Failed") == ['Failed: Error: configmap "c" not found']
+
+
+async def test_a_missing_reference_is_tried_less_and_less_often(node: NodeInMemory) -> None:
+    tried = seconds_of_starts(node, late_reference(), failures=100)
+    node.create(a_pod("p"))
+    await node.passes(50)
+    assert tried == [0.0, 0.5, 1.5, 3.5, 7.5, 15.5, 25.5, 35.5, 45.5]
+
+
+async def test_other_failures_are_tried_again_after_ten_seconds(node: NodeInMemory) -> None:
+    error = CannotStartError("RunContainerError", "no such program")
+    tried = seconds_of_starts(node, error, failures=100)
+    node.create(a_pod("p"))
+    await node.passes(25)
+    assert tried == [0.0, 10.0, 20.0]
+
+
+async def test_after_a_success_the_first_retry_is_quick_again(node: NodeInMemory) -> None:
+    began = seconds_of_starts(node, late_reference(), failures=3)
+    node.create(a_pod("p", "run=100s"))
+    await node.passes(10)
+    assert began == [0.0, 0.5, 1.5, 3.5]
+    await node.runtime.crash("uid-p")
+    later = seconds_of_starts(node, late_reference(), failures=1)
+    await node.passes(1)
+    assert later == [0.0]
+    await node.passes(10)
+    assert node.looks("p") == "Running a:running+(1)"

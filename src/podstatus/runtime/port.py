@@ -24,12 +24,15 @@ from podstatus.kube.objects.usage import Usage
 class CannotStartError(Exception):
     """A container could not be started; reason and message as in a waiting state."""
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str, message: str, *, retry_soon: bool = False) -> None:
         super().__init__(f"{reason}: {message}")
         self.reason = reason
         """CamelCase reason: RunContainerError, CreateContainerConfigError, ErrImageNeverPull, ...
         """
         self.message = message
+        self.retry_soon = retry_soon
+        """Whether the cause may pass within a moment, as for an object that the API server does not
+        show yet: retried after 0.5 s, 1 s, 2 s, … instead of 10 s."""
 
 
 class CannotResizeError(Exception):

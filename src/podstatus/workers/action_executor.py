@@ -4,6 +4,7 @@ Upstream: SyncPod and killContainer, pkg/kubelet/kuberuntime v1.36.4.
 """
 
 import asyncio
+import enum
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -34,6 +35,15 @@ IMAGE_ERROR_REASONS = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", 
 RUN_CONTAINER_ERROR = "RunContainerError"
 POST_START_HOOK_ERROR = "PostStartHookError"
 _SECOND = 1_000_000_000
+
+
+class ActionsOutcome(enum.Enum):
+    """How the execution of `PodActions` ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    RETRY_SOON = "retry soon"
+    """Failed for a cause that may pass within a moment (`CannotStartError.retry_soon`)."""
 
 
 class ActionExecutor:
@@ -86,8 +96,8 @@ class ActionExecutor:
         for uid in {uid for uid, _ in self._crash_loop_backoff.entries} - uids:
             self._crash_loop_backoff = self._crash_loop_backoff.without_pod(uid)
 
-    async def apply(self, pod: Pod, facts: PodFacts, actions: PodActions) -> bool:
-        """Execute the actions. Return whether every start and resize succeeded."""
+    async def apply(self, pod: Pod, facts: PodFacts, actions: PodActions) -> ActionsOutcome:
+        """Execute the actions. DONE only if every start and resize succeeded."""
         self._record_backoffs(pod, actions.waiting)
         if actions.start_pod and facts.sandboxes:
             self._recorder.normal(
@@ -100,10 +110,12 @@ class ActionExecutor:
         await self._stop_containers(pod, actions.stop)
         for attempt in actions.remove:
             await self._runtime.remove_container(pod.uid, attempt.id)
-        if not await self._start_pod(pod, needed=actions.start_pod):
-            return False
+        outcome = await self._start_pod(pod, needed=actions.start_pod)
+        if outcome is not ActionsOutcome.DONE:
+            return outcome
         resized = actions.resize is None or await self._actuator.resize(pod, actions.resize)
-        return await self._start_all(pod, actions.start) and resized
+        outcome = await self._start_all(pod, actions.start)
+        return outcome if resized or outcome is not ActionsOutcome.DONE else ActionsOutcome.FAILED
 
     async def stop_pod(
         self, pod: Pod | None, uid: PodUID, facts: PodFacts, grace_seconds: float
@@ -159,15 +171,15 @@ class ActionExecutor:
         left = remaining_grace(grace, (self._clock.monotonic() - started_at) / _SECOND)
         await self._runtime.stop_container(uid, attempt.id, grace_seconds=left)
 
-    async def _start_pod(self, pod: Pod, *, needed: bool) -> bool:
+    async def _start_pod(self, pod: Pod, *, needed: bool) -> ActionsOutcome:
         if not needed:
-            return True
+            return ActionsOutcome.DONE
         try:
             await self._runtime.start_pod(pod)
         except CannotStartError as error:
             self._record_sandbox_failure(pod, error)
-            return False
-        return True
+            return _failure_outcome(error)
+        return ActionsOutcome.DONE
 
     def _record_sandbox_failure(self, pod: Pod, error: CannotStartError) -> None:
         reason, message = reasons.FAILED_CREATE_POD_SANDBOX, "Failed to create pod sandbox: "
@@ -175,17 +187,20 @@ class ActionExecutor:
             reason, message = error.reason, ""
         self._recorder.warn(pod_reference(pod), reason, f"{message}{error.message}")
 
-    async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
+    async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> ActionsOutcome:
         """Start in order; only a failed init container prevents the starts after it."""
-        all_started = True
+        outcomes: set[ActionsOutcome] = set()
         for start in starts:
-            started = await self._start(pod, start)
-            all_started &= started
-            if not started and _blocks_next(start):
+            outcome = await self._start(pod, start)
+            outcomes.add(outcome)
+            if outcome is not ActionsOutcome.DONE and _blocks_next(start):
                 break
-        return all_started
+        for worst in (ActionsOutcome.RETRY_SOON, ActionsOutcome.FAILED):
+            if worst in outcomes:
+                return worst
+        return ActionsOutcome.DONE
 
-    async def _start(self, pod: Pod, start: StartContainer) -> bool:
+    async def _start(self, pod: Pod, start: StartContainer) -> ActionsOutcome:
         container, about = start.container, container_reference(pod, start.container.name)
         backoff = self._crash_loop_backoff
         self._crash_loop_backoff = backoff.started(
@@ -202,7 +217,7 @@ class ActionExecutor:
             self._start_failures.setdefault(pod.uid, {})[container.name] = failure
             self._record_start_failure(about, container, error)
             self._metrics.failed_container_starts.inc(_container_type(start), error.reason)
-            return False
+            return _failure_outcome(error)
         if _blocks_next(start):
             self._on_init_started(pod.uid, self._now())
         self._start_failures.get(pod.uid, {}).pop(container.name, None)
@@ -210,7 +225,8 @@ class ActionExecutor:
         self._recorder.normal(about, reasons.STARTED, "Container started")
         if error_message := await self._hooks.post_start(pod, container, container_id):
             await self._stop_after_failed_hook(pod, container, container_id, error_message)
-        return not error_message
+            return ActionsOutcome.FAILED
+        return ActionsOutcome.DONE
 
     async def _stop_after_failed_hook(
         self, pod: Pod, container: Container, container_id: str, message: str
@@ -264,6 +280,10 @@ class ActionExecutor:
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
+
+
+def _failure_outcome(error: CannotStartError) -> ActionsOutcome:
+    return ActionsOutcome.RETRY_SOON if error.retry_soon else ActionsOutcome.FAILED
 
 
 def _blocks_next(start: StartContainer) -> bool:

@@ -21,6 +21,10 @@ class WorkerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Interval between two syncs of a pod without any event."""
     retry_after: float = 10.0
     """Wait after a failed sync."""
+    retry_soon_after: float = 0.5
+    """First wait if the cause may pass within a moment, such as a ConfigMap that the API server
+    does not show yet; doubles up to `retry_after`. Upstream: initialDurationBeforeRetry of mounts,
+    pkg/util/goroutinemap/exponentialbackoff v1.36.4, which doubles up to 2 min."""
     jitter: float = 0.5
     """Maximum random extension of a wait, as a fraction, so that pods do not sync in lockstep."""
     housekeeping: float = 2.0

@@ -25,7 +25,7 @@ from podstatus.pods.generate_api_status import (
     generate_api_pod_status,
 )
 from podstatus.probes.workers import ProbeWorkers
-from podstatus.workers.action_executor import ActionExecutor
+from podstatus.workers.action_executor import ActionExecutor, ActionsOutcome
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
@@ -55,6 +55,8 @@ class SyncResult(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the next sync is due without any event; None: the default interval."""
     failed: bool = False
     """A container or the sandbox could not be started."""
+    retry_soon: bool = False
+    """It failed for a cause that may pass within a moment."""
     is_running: bool = False
     """The pod's phase is Running."""
 
@@ -116,17 +118,19 @@ class PodSyncer:
             gates=self._policy.gates,
             resize=resize,
         )
-        started = await self._executor.apply(pod, facts, actions)
+        outcome = await self._executor.apply(pod, facts, actions)
         if not _has_actions(actions):
             requeue_after = self._requeue_after(pod, status, actions)
             return SyncResult(requeue_after=requeue_after, is_running=status.phase == "Running")
         after = await self._facts(pod.uid)
-        if not started:
+        if outcome is not ActionsOutcome.DONE:
             self._update_status(pod, after)
+            retry_soon = outcome is ActionsOutcome.RETRY_SOON
+            return SyncResult(failed=True, retry_soon=retry_soon)
         # Back off if the runtime acted on nothing. A resize is no such case: runtimes need not
         # report it.
         is_changed = after != facts or actions.resize is not None
-        is_done = started and is_changed and not _are_stuck(actions, after)
+        is_done = is_changed and not _are_stuck(actions, after)
         return SyncResult(requeue_after=0.0) if is_done else SyncResult(failed=True)
 
     def _report_init_exits(self, pod: Pod, facts: PodFacts) -> None:

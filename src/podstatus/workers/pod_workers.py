@@ -8,6 +8,7 @@ import logging
 import random as chance
 from collections.abc import Callable
 
+from podstatus.base.backoff import Backoff
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
 from podstatus.events.object_references import pod_reference
@@ -67,6 +68,8 @@ class PodWorkers:
         """Metrics label of the next sync, "create" or "update", as upstream; used once."""
         self._first_seen: dict[PodUID, int] = {}
         """Time since a pod was first seen, for pods that have not reached phase Running."""
+        self._soon_retries: dict[PodUID, Backoff] = {}
+        """Back-offs of pods whose last sync failed for a cause that may pass within a moment."""
 
     async def run(self) -> None:
         """Run the workers until cancelled. Containers keep running afterwards."""
@@ -177,6 +180,7 @@ class PodWorkers:
         self._on_finished(lifecycle)
         self._update_type.pop(lifecycle.uid, None)
         self._first_seen.pop(lifecycle.uid, None)
+        self._soon_retries.pop(lifecycle.uid, None)
         if is_forgettable(lifecycle):
             self._registry.forget(lifecycle.uid)
             if lifecycle.recreated_as is not None:
@@ -239,6 +243,9 @@ class PodWorkers:
         if synced.is_terminal and (current := self._registry.get(lifecycle.uid)) is not None:
             self._transition(completed(current))
             return 0.0
+        if synced.retry_soon:
+            return self._with_jitter(self._next_soon_retry(lifecycle.uid))
+        self._soon_retries.pop(lifecycle.uid, None)
         interval = self._policy.retry_after if synced.failed else self._policy.sync_frequency
         due = self._with_jitter(interval)
         return due if synced.requeue_after is None else min(due, synced.requeue_after)
@@ -298,6 +305,13 @@ class PodWorkers:
         return self._pleg.has_listed and (
             runtime_pod is None or not _has_running(runtime_pod.facts)
         )
+
+    def _next_soon_retry(self, uid: PodUID) -> float:
+        """Return the next delay of a pod that waits for something that may come in a moment."""
+        initial, maximum = self._policy.retry_soon_after, self._policy.retry_after
+        first = Backoff(initial_seconds=min(initial, maximum), max_seconds=maximum)
+        backoff = self._soon_retries[uid] = self._soon_retries.get(uid, first).failed()
+        return backoff.delay(0.0)
 
     def _with_jitter(self, seconds: float) -> float:
         return seconds * (1 + self._policy.jitter * self._random())

@@ -140,6 +140,15 @@ def test_an_error_of_the_api_server_is_reported(plain: Setting) -> None:
         "CreateContainerConfigError",
         "secrets is forbidden",
     )
+    assert refused.retry_soon
+
+
+def test_a_missing_object_is_tried_again_soon_but_a_missing_key_is_not(plain: Setting) -> None:
+    source = {"configMapKeyRef": {"name": "c", "key": "k"}}
+    pod = pod_of({"env": [{"name": "A", "valueFrom": source}]})
+    assert plain.refusal(pod).retry_soon
+    plain.objects.put_config_map("c", other="x")
+    assert not plain.refusal(pod).retry_soon
 
 
 def test_a_folder_below_tmp_is_made_marked_and_removed(plain: Setting, name: str) -> None:
@@ -289,6 +298,15 @@ def test_a_failing_volume_is_reported_as_upstream_does(isolated: Setting) -> Non
     refused = isolated.refusal(with_mount("/data", {"configMap": {"name": "c"}}))
     message = 'MountVolume.SetUp failed for volume "v" : configmap "c" not found'
     assert (refused.reason, refused.message) == ("FailedMount", message)
+    assert refused.retry_soon
+
+
+def test_a_token_that_is_forbidden_for_a_moment_is_tried_again_soon(isolated: Setting) -> None:
+    isolated.objects.error = DeniedError("serviceaccounts token is forbidden")
+    token = {"sources": [{"serviceAccountToken": {"path": "token"}}]}
+    refused = isolated.refusal(with_mount("/data", {"projected": token}))
+    assert refused.retry_soon
+    assert "failed to fetch token: serviceaccounts token is forbidden" in refused.message
 
 
 @pytest.mark.parametrize(

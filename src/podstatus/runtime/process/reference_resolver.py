@@ -8,7 +8,7 @@ from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.volumes import ServiceAccountTokenProjection
-from podstatus.runtime.process.spec.config_errors import config_error
+from podstatus.runtime.process.spec.config_errors import unavailable_reference
 from podstatus.runtime.process.spec.environment import ReferencedObjects
 
 _DEFAULT_EXPIRATION_SECONDS = 3600
@@ -48,7 +48,7 @@ class ReferenceResolver:
                 secrets={n: await self._objects.secret(namespace, n) for n in secrets},
             )
         except ApiError as error:
-            raise config_error(str(error)) from error
+            raise unavailable_reference(str(error)) from error
 
     async def token(self, pod: Pod, projection: ServiceAccountTokenProjection) -> str:
         """Return a valid token, from the cache if possible. Raises CannotStartError."""
@@ -62,7 +62,7 @@ class ReferenceResolver:
         except ApiError as error:
             if cached is not None and cached.is_valid(now):
                 return cached.text
-            raise config_error(f"failed to fetch token: {error}") from error
+            raise unavailable_reference(f"failed to fetch token: {error}") from error
         expires = response.expiration_timestamp.unix_nanos()
         self._tokens[key] = _CachedToken(response.token, now, expires)
         return response.token

@@ -10,7 +10,7 @@ from typing import Protocol
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.kube.objects.service import Service
-from podstatus.runtime.process.spec.config_errors import config_error
+from podstatus.runtime.process.spec.config_errors import unavailable_reference
 from podstatus.runtime.process.spec.service_variables import service_variables
 
 SYNC_SECONDS = 1.0
@@ -71,6 +71,6 @@ class ServiceLinks:
                 listed.cancel()
                 timeout.cancel()
         if not self._services.has_synced:
-            raise config_error(
+            raise unavailable_reference(
                 "services have not yet been read at least once, cannot construct envvars"
             )

@@ -11,6 +11,15 @@ def config_error(message: str) -> CannotStartError:
     return CannotStartError(CONFIG_ERROR, message)
 
 
+def unavailable_reference(message: str) -> CannotStartError:
+    """Return the error for an object that the API server does not show, or not permit to read.
+
+    Both may be so for a moment: the Node authorizer permits an object once it has seen the pod's
+    binding, and objects may be created after their pods.
+    """
+    return CannotStartError(CONFIG_ERROR, message, retry_soon=True)
+
+
 def unsupported_field(field: str, value: object, reason: str) -> CannotStartError:
     """Return the error for a field that this runtime does not support, and so must not ignore."""
     text = go_quoted(value) if isinstance(value, str) else _as_json(value)

@@ -23,7 +23,11 @@ from podstatus.kube.objects.containers import (
 )
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
+from podstatus.runtime.process.spec.config_errors import (
+    config_error,
+    unavailable_reference,
+    unsupported_field,
+)
 from podstatus.runtime.process.spec.downward_api import DownwardContext, env_field, resource_value
 
 T = TypeVar("T")
@@ -50,7 +54,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True, kw_only=True):
 
 def _require(obj: T | None, kind: str, name: str, *, optional: bool | None) -> T | None:
     if obj is None and not optional:
-        raise config_error(f"{kind} {go_quoted(name)} not found")
+        raise unavailable_reference(f"{kind} {go_quoted(name)} not found")
     return obj
 
 

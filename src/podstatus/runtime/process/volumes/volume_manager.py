@@ -69,6 +69,7 @@ class VolumeManager:
     async def create_volumes(self, pod: Pod, support: HostSupport) -> None:
         """Create and fill the pod's volumes; idempotent. Raises CannotStartError.
 
+        Any failure is retried soon, as upstream (pkg/util/goroutinemap/exponentialbackoff v1.36.4).
         An unsupported volume type is an error only of the containers that mount it.
         """
         owner = ownership(pod, support)
@@ -76,11 +77,9 @@ class VolumeManager:
             try:
                 await self._create_volume(pod, volume, owner)
             except CannotStartError as error:
-                message = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : "
-                raise CannotStartError(FAILED_MOUNT, message + error.message) from error
+                raise _mount_error(volume, error.message) from error
             except OSError as error:
-                message = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : {error}"
-                raise CannotStartError(FAILED_MOUNT, message) from error
+                raise _mount_error(volume, str(error)) from error
 
     async def refresh_volumes(self, pod: Pod, support: HostSupport) -> None:
         """Update projected volumes from their objects. Raises CannotStartError."""
@@ -223,6 +222,11 @@ class VolumeManager:
         if not volume.name or path_segment(volume.name):
             raise config_error(f"{go_quoted(volume.name)} is not a valid volume name")
         return PodFolder(self._root, pod.uid).volumes / volume.name
+
+
+def _mount_error(volume: Volume, reason: str) -> CannotStartError:
+    message = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : {reason}"
+    return CannotStartError(FAILED_MOUNT, message, retry_soon=True)
 
 
 def _needed_objects(sources: Iterable[ProjectedVolumeSource]) -> tuple[set[str], set[str]]:

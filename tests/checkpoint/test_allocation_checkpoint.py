@@ -561,3 +561,77 @@ def test_a_file_system_without_locks_will_do(
     FileState(tmp_path).set_resize_status("u", "Deferred")
     assert FileState(tmp_path).resize_status("u") == "Deferred"
     assert [path.name for path in tmp_path.iterdir()] == ["podstatus_resize_state"]
+
+
+# Removal of one container, and of everything
+
+
+@FORMATS
+def test_a_removed_container_is_gone_after_a_restart(
+    tmp_path: Path, format: CheckpointFormat
+) -> None:
+    state = FileState(tmp_path, format=format)
+    containers = {"a": cpu("1"), "b": cpu("2")}
+    state.allocated.set_pod_resource_info("u", PodResourceInfo(container_resources=containers))
+    state.allocated.set_container_resources("v", "a", cpu("3"))
+    state.set_resize_status("u", "InProgress")
+    state.remove_container("u", "a")
+    state.set_resize_status("v", "Proposed")  # v1.36 stores a removal with the next change
+    state.allocated.set_container_resources("v", "a", cpu("4"))
+    again = FileState(tmp_path, format=format)
+    assert set(again.allocations().allocated[U].container_resources) == {"b"}
+    assert again.resize_status("u") == "InProgress"
+    assert again.allocated.container_resources("v", "a") == cpu("4")
+
+
+def test_with_the_last_container_the_pod_is_removed() -> None:
+    state = MemoryState()
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.actuated.set_container_resources("u", "a", cpu("1"))
+    state.set_resize_status("u", "Deferred")
+    state.remove_container("u", "a")
+    assert state.allocations() == Allocations()
+
+
+def test_pod_level_resources_keep_the_entry_of_a_pod() -> None:
+    state = MemoryState()
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.allocated.set_pod_level_resources("u", cpu("2"))
+    state.set_resize_status("u", "Deferred")
+    state.remove_container("u", "a")
+    assert state.allocated.pod_resource_info("u") == PodResourceInfo(pod_level_resources=cpu("2"))
+    assert state.resize_status("u") == "Deferred"
+
+
+def test_removing_an_unknown_container_changes_nothing() -> None:
+    state = MemoryState()
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.set_resize_status("v", "Deferred")
+    before = state.allocations()
+    for uid, container in (("u", "none"), ("v", "a"), ("none", "a")):
+        state.remove_container(uid, container)
+    assert state.allocations() == before
+
+
+@FORMATS
+def test_clear_removes_everything(tmp_path: Path, format: CheckpointFormat) -> None:
+    state = FileState(tmp_path, format=format)
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.set_resize_status("v", "Deferred")
+    state.clear()
+    assert state.allocations() == Allocations()
+    state.set_resize_status("w", "Proposed")
+    state.allocated.set_container_resources("w", "a", cpu("1"))
+    again = FileState(tmp_path, format=format)
+    assert set(again.allocations().allocated) == {"w"}
+    assert again.allocations().resize_statuses == {"w": "Proposed"}
+
+
+def test_v1_28_stores_the_removal_of_a_container_at_once(tmp_path: Path) -> None:
+    state = FileState(tmp_path, format=KUBELET_V1_28)
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.remove_container("u", "a")
+    assert FileState(tmp_path, format=KUBELET_V1_28).allocations() == Allocations()
+    state.allocated.set_container_resources("u", "a", cpu("1"))
+    state.clear()
+    assert FileState(tmp_path, format=KUBELET_V1_28).allocations() == Allocations()

@@ -8,6 +8,7 @@ import pytest
 from msgspec import structs
 
 from podstatus import DamagedCheckpointError, FileState, MemoryState, StatusManager
+from podstatus.checkpoint.formats import KUBELET_V1_28
 from podstatus.kube.encoding.frozen_copy import FieldTypeError
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import Container, EphemeralContainer, ResourceRequirements
@@ -16,7 +17,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.pod_allocations import allocation_from_pod
 from podstatus.testing.builders import make_pod, make_status
-from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.fakes import FakeDeletionSafety, RecordingStartupLatency
 from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 
@@ -69,6 +70,50 @@ def test_a_new_allocation_replaces_the_old_one() -> None:
     manager.set_pod_allocation(pod_with_cpu("2"))
     assert manager.container_resource_allocation("uid-web", "gone") is None
     assert manager.container_resource_allocation("uid-web", "app") == cpu("2")
+
+
+def full_pod() -> Pod:
+    """A pod with requests and limits of every kind of container, and of the pod."""
+    pod = make_pod(containers=("app",), init_containers=("init",), sidecars=("proxy",))
+    resources = ResourceRequirements(
+        requests={"cpu": Quantity("1")}, limits={"cpu": Quantity("2"), "memory": Quantity("1Gi")}
+    )
+    spec = structs.replace(
+        pod.spec,
+        containers=tuple(
+            structs.replace(c, resources=resources) for c in pod.spec.containers or ()
+        ),
+        init_containers=tuple(
+            structs.replace(c, resources=resources) for c in pod.spec.init_containers or ()
+        ),
+        resources=resources,
+    )
+    return structs.replace(pod, spec=spec)
+
+
+def test_in_the_file_of_v1_28_are_requests_of_regular_containers(tmp_path: Path) -> None:
+    pod = full_pod()
+    make_manager(FileState(tmp_path, format=KUBELET_V1_28)).set_pod_allocation(pod)
+    after = FileState(tmp_path, format=KUBELET_V1_28)
+    assert after.allocated.pod_resource_info(pod.uid) == PodResourceInfo(
+        container_resources={"app": cpu("1")}
+    )
+    assert make_manager(after).container_resource_allocation(pod.uid, "app") == cpu("1")
+
+
+def test_other_states_have_limits_and_all_containers(tmp_path: Path) -> None:
+    pod = full_pod()
+    for state in (MemoryState(), FileState(tmp_path)):
+        make_manager(state).set_pod_allocation(pod)
+        assert state.allocated.pod_resource_info(pod.uid) == allocation_from_pod(pod)
+
+
+def test_a_removed_status_ends_the_startup_tracking() -> None:
+    latency, pod = RecordingStartupLatency(), pod_with_cpu("1")
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), startup_latency=latency)
+    manager.set_pod_status(pod, make_status("Pending"))
+    manager.remove_status(pod.uid)
+    assert latency.deleted == [pod.uid]
 
 
 def test_an_empty_resize_status_is_none() -> None:

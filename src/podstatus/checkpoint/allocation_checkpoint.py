@@ -35,6 +35,7 @@ from podstatus.kube.objects.allocation import (
     with_container_resources,
     with_pod_level_resources,
     with_resize_status,
+    without_container,
     without_pods,
 )
 from podstatus.kube.objects.containers import ResourceRequirements
@@ -155,10 +156,39 @@ class MemoryState:
             )
         )
 
+    @property
+    def stores_requests_only(self) -> bool:
+        """Whether only requests of regular containers can be stored."""
+        return False
+
     def remove_pod(self, uid: str) -> None:
         with self._lock:
             old = self._restore_locked()
             self._remove(old, {PodUID(uid)})
+
+    def remove_container(self, uid: str, container: str) -> None:
+        """Remove the resources of one container; with the last one, the entry of its pod.
+
+        Upstream: deleteContainer, status/state/state_mem.go v1.28.0, which also removes the resize
+        status of a pod without an entry.
+        """
+        pod = PodUID(uid)
+        with self._lock:
+            old = self._restore_locked()
+            new = structs.replace(
+                old,
+                allocated=without_container(old.allocated, pod, container),
+                actuated=without_container(old.actuated, pod, container),
+            )
+            if pod in old.allocated and pod not in new.allocated:
+                statuses = without_pods(old.resize_statuses, {pod})
+                new = structs.replace(new, resize_statuses=statuses)
+            self._store_removal(old, new)
+
+    def clear(self) -> None:
+        """Remove all entries of all pods. Upstream: ClearState, status/state v1.28.0."""
+        with self._lock:
+            self._store_removal(self._restore_locked(), Allocations())
 
     def remove_orphaned_pods(self, active_uids: Iterable[str]) -> None:
         """Remove the entries of all pods except these."""
@@ -263,6 +293,11 @@ class FileState(MemoryState):
         """The content of each file, as far as known."""
         self._dirty: set[str] = set()
         """Files with old or new content after a failed write; the next change writes them."""
+
+    @property
+    def stores_requests_only(self) -> bool:
+        """Whether the format stores only requests of regular containers."""
+        return self._format.requests_only
 
     def _load(self) -> Allocations:
         allocations = Allocations()

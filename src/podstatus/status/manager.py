@@ -34,7 +34,7 @@ from podstatus.status.decide.update import (
 )
 from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.notify import SafeStartupLatency
-from podstatus.status.pod_allocations import allocation_from_pod
+from podstatus.status.pod_allocations import allocation_from_pod, requests_from_pod
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocatedResources,
@@ -132,15 +132,16 @@ class StatusManager:
         # The upstream policy has no outbox, and would never remove an entry.
         self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
         self._is_seeded = False
+        self._startup_latency = (
+            None if startup_latency is None else SafeStartupLatency(startup_latency)
+        )
         self._syncer: Syncer | None = None
         if client is not None:
             context = SyncContext(
                 client=client,
                 pod_manager=pods,
                 safety=safety,
-                startup_latency=(
-                    None if startup_latency is None else SafeStartupLatency(startup_latency)
-                ),
+                startup_latency=self._startup_latency,
                 allocations=state,
                 events=events,
                 recompute_status=recompute_status,
@@ -295,12 +296,15 @@ class StatusManager:
         self._state.remove_orphaned_pods(active)
 
     def remove_status(self, uid: str) -> None:
-        """Remove one pod with its resizes and allocation; its versions restart at 1.
+        """Remove one pod with its resizes, allocation and startup state.
 
-        Errors of the allocation state are raised after the status has been removed.
+        Its versions restart at 1. Errors of the allocation state are raised after the rest has been
+        removed.
         """
         check_uid(uid)
         self._store.remove(PodUID(uid))
+        if self._startup_latency is not None:
+            self._startup_latency.delete_pod_startup_state(PodUID(uid))
         self._state.remove_pod(PodUID(uid))
 
     def add_notifier(self, notifier: PodUpdateNotifier) -> None:
@@ -380,10 +384,12 @@ class StatusManager:
         """Record the resources in the pod's spec as allocated.
 
         A `FileState` has written them to disk when this returns; if it raises, nothing changed.
-        Without a `state`, does nothing.
+        In the format of v1.28 these are the requests of regular containers. Without a `state`,
+        does nothing.
         """
         check_pod(pod)
-        self._state.allocated.set_pod_resource_info(pod.uid, freeze(allocation_from_pod(pod)))
+        select = requests_from_pod if self._state.stores_requests_only else allocation_from_pod
+        self._state.allocated.set_pod_resource_info(pod.uid, freeze(select(pod)))
 
     def pod_resize_status(self, pod_uid: str) -> str | None:
         """Return the pod's last resize status, also after a restart; None if it has none."""

@@ -122,6 +122,10 @@ class AllocationState(Protocol):
     def allocated(self) -> AllocatedResources:
         """Return the resources allocated to pods."""
 
+    @property
+    def stores_requests_only(self) -> bool:
+        """Whether only requests of regular containers can be stored, as in the file of v1.28."""
+
     def restore(self) -> None:
         """Load the stored state; an error makes `start()` and `run()` fail."""
 
@@ -256,6 +260,11 @@ class NoAllocationState:
     def allocated(self) -> "NoAllocationState":
         """Return this object: it has no allocations."""
         return self
+
+    @property
+    def stores_requests_only(self) -> bool:
+        """Return False: nothing is stored."""
+        return False
 
     def restore(self) -> None:
         """Do nothing: there is no stored state."""

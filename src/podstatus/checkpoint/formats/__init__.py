@@ -73,6 +73,8 @@ class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
     write_through: bool
     """Whether removals are written at once, and missing files created on restore. Otherwise a
     removal is stored by the next change: an entry of a deleted pod does no harm."""
+    requests_only: bool = False
+    """Whether the files hold requests of regular containers only."""
 
 
 KUBELET_V1_36 = CheckpointFormat(
@@ -83,4 +85,6 @@ KUBELET_V1_36 = CheckpointFormat(
     ),
     write_through=False,
 )
-KUBELET_V1_28 = CheckpointFormat(files=(STATUS_MANAGER_FILE,), write_through=True)
+KUBELET_V1_28 = CheckpointFormat(
+    files=(STATUS_MANAGER_FILE,), write_through=True, requests_only=True
+)

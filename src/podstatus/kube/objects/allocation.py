@@ -61,6 +61,20 @@ def with_resize_status(statuses: ResizeStatuses, uid: PodUID, status: str) -> Re
     return {**others, uid: status} if status else others
 
 
+def without_container(pods: PodResources, uid: PodUID, container: str) -> PodResources:
+    """Return the resources of all pods without those of this container; `pods` if it has none.
+
+    A pod that has no resources left has no entry.
+    """
+    info = pods.get(uid)
+    if info is None or container not in info.container_resources:
+        return pods
+    others = {name: r for name, r in info.container_resources.items() if name != container}
+    if not others and info.pod_level_resources is None:
+        return without_pods(pods, {uid})
+    return {**pods, uid: structs.replace(info, container_resources=FrozenMap(others))}
+
+
 def without_pods(entries: Mapping[PodUID, V], uids: Collection[PodUID]) -> Mapping[PodUID, V]:
     """Return the entries of all other pods; `entries` itself if there is nothing to remove."""
     if entries.keys().isdisjoint(uids):

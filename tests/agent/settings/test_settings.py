@@ -328,7 +328,12 @@ MISTAKES: list[tuple[str, str, str]] = [
     (
         "feature_gates",
         "Nope=true",
-        '"Nope" is not a feature gate of podstatus; supported',
+        '"Nope" is not a feature gate of Kubernetes v1.36',
+    ),
+    (
+        "feature_gates",
+        "SidecarContainers=false",
+        '"SidecarContainers=false" is not SidecarContainers=true: the gate is locked',
     ),
     (
         "feature_gates",
@@ -471,6 +476,8 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 
 
 def test_fields_of_the_kubelet_that_we_do_not_honour_are_noted(config: Path) -> None:
+    gates = found(config, "featureGates: {WatchListClient: true, ContainerRestartRules: true}")
+    assert gates.warnings == ("feature gates without effect in podstatus: WatchListClient",)
     notes = found(config, "cgroupDriver: systemd\nlogging: {vmodule: []}\n").warnings
     reason = "ignored; podstatus does not support this field"
     assert notes == (

@@ -64,7 +64,8 @@ def load_settings(
     errors = (*loader.errors, *_conflicts(settings, given, environment))
     if errors:
         raise SettingsError(errors)
-    return LoadedSettings(settings, (*file.warnings, *_warnings(environment)))
+    warnings = (*file.warnings, *_warnings(environment), *_gate_warnings(settings))
+    return LoadedSettings(settings, warnings)
 
 
 class _Loader:
@@ -224,6 +225,12 @@ def _values_from_variables(environment: Mapping[str, str]) -> Iterator[tuple[str
             continue
         if not _is_service_variable(setting.variable, value):
             yield setting.name, RawValue(setting.variable, value)
+
+
+def _gate_warnings(settings: AgentSettings) -> Iterator[str]:
+    """Feature gates of Kubernetes that change nothing here, in one line."""
+    if names := settings.feature_gates.without_effect:
+        yield f"feature gates without effect in podstatus: {', '.join(names)}"
 
 
 def _warnings(environment: Mapping[str, str]) -> Iterator[str]:

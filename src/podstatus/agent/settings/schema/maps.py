@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from podstatus.agent.settings.schema.setting import InvalidValueError, ValueT, ValueType
 from podstatus.kube.features import FeatureGates
+from podstatus.kube.known_feature_gates import KNOWN_GATES, LOCKED_GATES
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.names import label_value, qualified_name
@@ -165,12 +166,13 @@ def _is_subdomain(domain: str, domains: Iterable[str]) -> bool:
 def _parse_gate(name: str, value: Any) -> tuple[str, bool]:
     if value not in (True, False, "true", "false"):
         raise InvalidValueError(f"{name}={value}", "a feature gate with true or false")
-    try:
-        FeatureGates.from_names({name: True})
-    except ValueError as error:
-        gates = str(error).rpartition("; ")[2]
-        raise InvalidValueError(name, f"a feature gate of podstatus; {gates}") from error
-    return name, value in (True, "true")
+    enabled = value in (True, "true")
+    if name not in KNOWN_GATES:
+        raise InvalidValueError(name, "a feature gate of Kubernetes v1.36")
+    if LOCKED_GATES.get(name, enabled) != enabled:
+        locked = f"{name}={str(not enabled).lower()}"
+        raise InvalidValueError(f"{name}={str(enabled).lower()}", f"{locked}: the gate is locked")
+    return name, enabled
 
 
 def _parse_threshold(signal: str, value: Any) -> tuple[str, str]:

@@ -34,7 +34,7 @@ from podstatus.workers.allocation.resize_controller import DecideResize, ResizeC
 from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import NoDynamicResources, PodRegistry
 from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
@@ -84,7 +84,11 @@ class AgentInMemory:
         self.probe_metrics = ProbeMetrics()
         counted = instrument(runtime, self.runtime_metrics, clock)
         self.directory = PodManager()
-        self.lives = PodRegistry(self.directory, all_sources_ready=self.all_delivered)
+        self.lives = PodRegistry(
+            self.directory,
+            all_sources_ready=self.all_delivered,
+            dynamic_resources=NoDynamicResources(),
+        )
         self.view = Pleg(
             counted,
             clock=clock,

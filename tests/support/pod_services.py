@@ -20,7 +20,7 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import NoDynamicResources, PodRegistry
 from podstatus.workers.lifecycle_hooks import HookHttpGet, HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
@@ -54,7 +54,9 @@ class PodServices:
         runtime = runtime or SimulatedRuntime(clock)
         recorder = recorder or EventRecorder(self.sink, host="node", clock=clock)
         manager, state = PodManager(pods), state or MemoryState()
-        registry = PodRegistry(manager, all_sources_ready=lambda: True)
+        registry = PodRegistry(
+            manager, all_sources_ready=lambda: True, dynamic_resources=NoDynamicResources()
+        )
         statuses = StatusManager(None, manager, registry, state=state, clock=clock)
         pleg = Pleg(
             runtime, clock=clock, on_change=ignore, heartbeat=ignore, metrics=RuntimeMetrics()

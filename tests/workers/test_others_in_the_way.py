@@ -13,7 +13,7 @@ from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
 from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dispatcher import PodDispatcher
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import NoDynamicResources, PodRegistry
 from podstatus.workers.lifecycle.state_machine import admitted, removed
 from podstatus.workers.resize.decision import ResizeDecision
 from tests.support.pod_services import PodServices, ignore
@@ -78,7 +78,9 @@ def test_a_pod_that_cannot_be_judged_is_rejected_and_costs_no_other_its_life() -
 
 @pytest.mark.parametrize(("source", "waits"), [("file", True), ("http", True), ("api", False)])
 def test_a_static_pod_waits_for_static_pods_of_its_name_alone(source: str, *, waits: bool) -> None:
-    lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+    lives = PodRegistry(
+        PodManager(), all_sources_ready=lambda: True, dynamic_resources=NoDynamicResources()
+    )
     old = admitted(a_pod("p", source=source, uid="old"), idle=True)
     new = admitted(a_pod("p", source="file", uid="new"), idle=True)
     lives.put(removed(old) if waits else old)

@@ -18,7 +18,7 @@ from podstatus.workers.allocation.allocations import (
     AllocationStore,
 )
 from podstatus.workers.allocation.request_totals import RequestTotals
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import NoDynamicResources, PodRegistry
 from podstatus.workers.lifecycle.state_machine import PodWorkerState, admitted
 from tests.workers.allocation.books import Book, Books
 
@@ -56,7 +56,9 @@ steps = st.one_of(
 
 class World:
     def __init__(self, books: AllocationStore | None = None) -> None:
-        self.lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+        self.lives = PodRegistry(
+            PodManager(), all_sources_ready=lambda: True, dynamic_resources=NoDynamicResources()
+        )
         self.grants = AllocationManager(books or MemoryState())
         self.occupancy = RequestTotals(self.lives, self.grants)
 
@@ -115,7 +117,9 @@ def test_who_asks_is_not_beside_itself() -> None:
 
 
 def test_pods_that_were_there_before_count() -> None:
-    lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
+    lives = PodRegistry(
+        PodManager(), all_sources_ready=lambda: True, dynamic_resources=NoDynamicResources()
+    )
     lives.put(admitted(asking("a", 3), idle=True))
     occupancy = RequestTotals(lives, AllocationManager(MemoryState()))
     assert occupancy.excluding(asking("b", 0).uid).amounts["cpu"] == 3000

@@ -6,14 +6,37 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.pods.pod_manager import PodManager
 from podstatus.testing.builders import make_pod, make_static_pod
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import (
+    DynamicResources,
+    NoDynamicResources,
+    PodRegistry,
+)
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState, admitted
+
+NO_RESOURCES = NoDynamicResources()
+
+
+class PreparedResources:
+    """Drivers that have prepared resources for these pods."""
+
+    def __init__(self, *uids: str) -> None:
+        self.uids = set(uids)
+
+    def pod_might_need_to_unprepare_resources(self, uid: PodUID) -> bool:
+        return uid in self.uids
 
 
 def lives_of(
-    *lives: PodLifecycle, all_known: bool = True, directory: PodManager | None = None
+    *lives: PodLifecycle,
+    all_known: bool = True,
+    directory: PodManager | None = None,
+    resources: DynamicResources = NO_RESOURCES,
 ) -> PodRegistry:
-    known = PodRegistry(directory or PodManager(), all_sources_ready=lambda: all_known)
+    known = PodRegistry(
+        directory or PodManager(),
+        all_sources_ready=lambda: all_known,
+        dynamic_resources=resources,
+    )
     for life in lives:
         known.put(life)
     return known
@@ -44,6 +67,19 @@ def test_a_known_pod_could_run_until_it_was_seen_ended(
 ) -> None:
     lives = lives_of(life_of(make_pod("p"), stage), all_known=all_known)
     assert lives.could_have_running_containers(make_pod("p")) is could_run
+
+
+@pytest.mark.parametrize("lives", [(), (life_of(make_pod("p"), PodWorkerState.FINISHED),)])
+def test_a_pod_is_held_back_until_its_resources_are_unprepared(
+    lives: tuple[PodLifecycle, ...],
+) -> None:
+    pod = make_pod("p")
+    resources = PreparedResources(pod.uid)
+    registry = lives_of(*lives, resources=resources)
+    assert registry.could_have_running_containers(pod)
+    assert not registry.could_have_running_containers(make_pod("other"))
+    resources.uids.clear()
+    assert not registry.could_have_running_containers(pod)
 
 
 def test_a_mirror_pod_stands_for_its_static_pod() -> None:

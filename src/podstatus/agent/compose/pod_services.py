@@ -18,7 +18,7 @@ from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.metrics import ProbeMetrics
 from podstatus.probes.workers import ProbeWorkers
-from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods
+from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods, Runtime
 from podstatus.sources.decide.pod_changes import PodConfigChange
 from podstatus.sources.mux import Mux, RejectedPod
 from podstatus.status.manager import StatusManager
@@ -35,7 +35,11 @@ from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dependencies import WorkerDependencies, WorkerMetrics, WorkerPolicy
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle.pod_registry import (
+    DynamicResources,
+    NoDynamicResources,
+    PodRegistry,
+)
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
 from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
@@ -62,7 +66,11 @@ class PodServices:
         changes: Signal[[PodConfigChange]] = Signal()
         rejections: Signal[[RejectedPod]] = Signal()
         self.mux = Mux(source_names, changes, on_rejected=rejections)
-        self.pod_registry = PodRegistry(self.pod_manager, all_sources_ready=self.all_sources_ready)
+        self.pod_registry = PodRegistry(
+            self.pod_manager,
+            all_sources_ready=self.all_sources_ready,
+            dynamic_resources=_dynamic_resources(dependencies.runtime),
+        )
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
         self.status_manager = StatusManager(
             HttpPodApi(dependencies.clients.pods),
@@ -193,6 +201,10 @@ class PodServices:
             about = container_reference(pod, result.container)
             message = f"{result.probe.capitalize()} probe failed: {result.output}"
             self._recorder.warn(about, reasons.UNHEALTHY, message)
+
+
+def _dynamic_resources(runtime: Runtime) -> DynamicResources:
+    return runtime if isinstance(runtime, DynamicResources) else NoDynamicResources()
 
 
 def _already_reported(_: ProbeResult) -> None:

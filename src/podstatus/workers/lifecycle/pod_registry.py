@@ -1,6 +1,7 @@
 """The lifecycles of all pods of the node."""
 
 from collections.abc import Callable, Collection
+from typing import Protocol, runtime_checkable
 
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.status.ports import PodLookup
@@ -11,6 +12,21 @@ from podstatus.workers.lifecycle.state_machine import (
 )
 
 
+@runtime_checkable
+class DynamicResources(Protocol):
+    """Resources that are prepared for pods by drivers (dynamic resource allocation)."""
+
+    def pod_might_need_to_unprepare_resources(self, uid: PodUID) -> bool:
+        """Return whether resources of the pod may still be prepared. Must not block."""
+
+
+class NoDynamicResources:
+    """Dynamic resources of a node without drivers: none."""
+
+    def pod_might_need_to_unprepare_resources(self, uid: PodUID) -> bool:  # noqa: ARG002
+        return False
+
+
 class PodRegistry:
     """The lifecycle of each pod. Also the status manager's deletion safety provider.
 
@@ -18,7 +34,14 @@ class PodRegistry:
     exist on this node.
     """
 
-    def __init__(self, pods: PodLookup, *, all_sources_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        pods: PodLookup,
+        *,
+        all_sources_ready: Callable[[], bool],
+        dynamic_resources: DynamicResources,
+    ) -> None:
+        self._dynamic_resources = dynamic_resources
         self._pods = pods
         self._all_sources_ready = all_sources_ready
         self._lifecycles: dict[PodUID, PodLifecycle] = {}
@@ -53,12 +76,17 @@ class PodRegistry:
     def could_have_running_containers(self, pod: Pod) -> bool:
         """Whether the terminal phase and the deletion of this pod must be held back.
 
-        True for an unknown pod until all sources have delivered.
+        True for an unknown pod until all sources have delivered, and while resources of the pod may
+        be prepared. Upstream: PodCouldHaveRunningContainers, kubelet_pods.go v1.36.4.
         """
-        lifecycle = self._lifecycles.get(self._pods.translate_pod_uid(pod.uid))
-        if lifecycle is None:
-            return not self._all_sources_ready()
-        return could_have_running_containers(lifecycle)
+        uid = PodUID(self._pods.translate_pod_uid(pod.uid))
+        lifecycle = self._lifecycles.get(uid)
+        could_run = (
+            not self._all_sources_ready()
+            if lifecycle is None
+            else could_have_running_containers(lifecycle)
+        )
+        return could_run or self._dynamic_resources.pod_might_need_to_unprepare_resources(uid)
 
     def active_pods(self) -> list[Pod]:
         """The pods that hold, or are about to hold, resources of the node."""

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import inspect
+import logging
 import os
 import shutil
 import signal
@@ -48,6 +49,7 @@ LONGEST = (
 ASYNC_SECONDS = 60
 """A coroutine test that takes longer is cancelled, and its traceback shows where it hangs. Tests
 that are marked slow, long, servers or timeout have the time of pytest-timeout instead."""
+LOG_LEVELS = {"": logging.WARNING, "podstatus": logging.NOTSET}
 UNLIMITED = (SLOW, LONG, "servers", "timeout")
 
 
@@ -184,6 +186,27 @@ def with_timeout(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
             await test(*args, **kwargs)
 
     return limited
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown() -> Generator[None, None, None]:
+    """A test that changes a log level for the tests after it fails."""
+    yield
+    left = {name: logging.getLogger(name).level for name in LOG_LEVELS}
+    for name, level in LOG_LEVELS.items():
+        logging.getLogger(name).setLevel(level)
+    assert left == LOG_LEVELS, f"log levels after the test: {left}"
+
+
+@pytest.fixture
+def _logging_as_before() -> Iterator[None]:
+    """For a test that configures logging: the tests after it do not see it."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    yield
+    root.handlers[:] = handlers
+    for name, level in LOG_LEVELS.items():
+        logging.getLogger(name).setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from podstatus.cli import run_node
 from podstatus.cli.register_commands import app
 
 Ports = tuple[int, int]
+pytestmark = pytest.mark.usefixtures("_logging_as_before")
 
 
 @pytest.fixture

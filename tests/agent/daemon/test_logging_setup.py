@@ -4,27 +4,17 @@ import io
 import json
 import logging
 import stat
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
 from podstatus.agent.daemon import logging_setup
 from podstatus.agent.daemon.logging_setup import configure_logging, log_to_file
+from tests.support.full_disk import no_file_can_grow
 
 logger = logging.getLogger("podstatus.node.lease")
 other = logging.getLogger("third.party")
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("podstatus")
-    before = root.handlers[:], root.level, ours.level
-    yield
-    root.handlers[:], level, our_level = before
-    root.setLevel(level)
-    ours.setLevel(our_level)
+pytestmark = pytest.mark.usefixtures("_logging_as_before")
 
 
 def logged(verbosity: int = 2, log_format: str = "text") -> io.StringIO:
@@ -167,15 +157,9 @@ def test_a_file_that_cannot_be_written_does_not_matter(
     assert capsys.readouterr().err == ""
 
 
-def _open_full(_: object) -> TextIO:
-    return Path("/dev/full").open("w")
-
-
-def test_a_disk_that_is_full_at_the_end_raises_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_raises_nothing(tmp_path: Path) -> None:
     out = logged()
-    monkeypatch.setattr(logging_setup._LogFile, "_open", _open_full)
-    with log_to_file(tmp_path, 2, "text"):
+    with no_file_can_grow(), log_to_file(tmp_path, 2, "text"):
         logger.info("lease renewed: node=%s", "n1")
+    assert [path.stat().st_size for path in tmp_path.glob("*.log")] == [0]
     assert "lease renewed: node=n1" in out.getvalue()

@@ -250,20 +250,20 @@ def test_a_pipe_gets_the_staleness_of_an_observer(
         node.responses["/v1/status"] = SILENT
         node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
         node.may_go_on.clear()
-        print_silence = watch_command._print_staleness
+        print_silence = watch_command.print_staleness
 
         def tell(silence: str) -> None:
             print_silence(silence)
             node.may_go_on.set()
 
-        monkeypatch.setattr(watch_command, "_print_staleness", tell)
+        monkeypatch.setattr(watch_command, "print_staleness", tell)
         errors = watch(tmp_path, node).stderr
     assert errors.splitlines()[0] == "podstatus: no response from the API server for 4 min 13 s"
 
 
 def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
-    columns = watch_command._Columns(wide=False, namespaces=True, nodes=True)
-    foot = watch_command._render_page(
+    columns = watch_command.Columns(wide=False, namespaces=True, nodes=True)
+    foot = watch_command.render_page(
         PodFeed(), "", "no response from the API server for 9 s", columns
     )[-1]
     assert foot.plain == "no response from the API server for 9 s; 0 pods"

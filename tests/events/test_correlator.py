@@ -23,6 +23,7 @@ from podstatus.events.correlator import (
     LRUCache,
     Patch,
     Suppressed,
+    aggregate,
 )
 from podstatus.events.new_event import PendingEvent, new_event
 from podstatus.events.object_references import container_reference, pod_reference
@@ -227,8 +228,7 @@ def test_what_was_not_used_for_longest_is_forgotten_first() -> None:
 def test_memory_is_bounded() -> None:
     correlator = EventCorrelator()
     play(unique(MAX_LRU_CACHE_ENTRIES + 100), every=0, correlator=correlator)
-    memories = (correlator._aggregates, correlator._logs, correlator._token_buckets)
-    assert [len(memory) for memory in memories] == [MAX_LRU_CACHE_ENTRIES] * 3
+    assert correlator.sizes == (MAX_LRU_CACHE_ENTRIES,) * 3
     # The first is forgotten, the last is not.
     last, first = unique(MAX_LRU_CACHE_ENTRIES + 100)[-1], unique(1)[0]
     assert isinstance(correlator.correlate(last.at(START), START), Patch)
@@ -236,9 +236,10 @@ def test_memory_is_bounded() -> None:
 
 
 def test_a_group_never_remembers_more_than_it_needs() -> None:
-    correlator = EventCorrelator()
-    play(similar(100), every=1, correlator=correlator)
-    (group,) = correlator._aggregates._items.values()
+    group = None
+    for event in similar(100):
+        group, _ = aggregate(group, event.at(START), START)
+    assert group is not None
     assert len(group.messages) == AGGREGATE_MAX_EVENTS - 1
 
 

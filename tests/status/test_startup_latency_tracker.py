@@ -60,17 +60,26 @@ class Remembering:
         return [startup.total_seconds for startup in self.startups]
 
 
+class WallClock(FakeClock):
+    """A clock that tests set to a time."""
+
+    nanos = 0
+
+    def now(self) -> int:
+        return self.nanos
+
+
 class Rig:
-    """A tracker with a fake clock."""
+    """A tracker with a clock that is set."""
 
     def __init__(self, **options: Any) -> None:
-        self.clock = FakeClock()
+        self.clock = WallClock()
         self.observer = Remembering()
         self.tracker = StartupLatencyTracker(self.observer, clock=self.clock, **options)
 
     def at(self, seconds: float) -> StartupLatencyTracker:
         """Return the tracker at this many seconds after the creation of the pods."""
-        self.clock._now = after(seconds).unix_nanos()
+        self.clock.nanos = after(seconds).unix_nanos()
         return self.tracker
 
     def start(self, pod: Pod, *, seen: float = 0, started_at: float) -> None:
@@ -286,7 +295,7 @@ def test_pods_that_are_never_removed_do_not_fill_the_memory() -> None:
         rig.tracker.record_status_updated(started(pod))
         rig.tracker.observed_pod_on_watch(started(pod), after(number))
     assert rig.observer.totals == [2.0, 3.0, 4.0]
-    assert len(rig.tracker._pods) == 3
+    assert len(rig.tracker) == 3
 
 
 def test_a_pod_that_is_known_needs_no_room() -> None:
@@ -305,17 +314,18 @@ def test_excluded_pods_are_bounded_too() -> None:
     for number in range(100):
         pod = make_pod(f"pod-{number}", status=UNSCHEDULABLE)
         rig.tracker.observed_pod_on_watch(pod, after(0))
-    assert len(rig.tracker._pods) == 3
+    assert len(rig.tracker) == 3
 
 
 def test_nothing_but_the_fact_is_kept_of_a_pod_that_was_measured() -> None:
     rig = Rig()
     rig.start(POD, started_at=3)
-    before = dict(rig.tracker._pods)
+    before = rig.tracker.state(POD.uid)
     for _ in range(10):
         rig.tracker.record_image_started_pulling(POD.uid)
         rig.tracker.record_init_container_started(POD.uid, after(4))
-    assert rig.tracker._pods == before
+    assert before is not None
+    assert rig.tracker.state(POD.uid) is before
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ class AgentInMemory:
             random=lambda: chance,
             metrics=self.probe_metrics,
         )
-        shared = WorkerDependencies(
+        self.shared = shared = WorkerDependencies(
             runtime=counted,
             pleg=self.view,
             pod_manager=self.directory,

@@ -5,9 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
-from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.model import Samples, gauge, single
 from tests.support.web.node_server import Scene, serve
 
@@ -22,8 +20,7 @@ def page(number: int) -> list[Samples]:
 def with_pages(scene: Scene) -> None:
     """Set up a page for each path."""
     names = ("", "resource", "probes", "slis")
-    pages = MetricPages({name: partial(page, number) for number, name in enumerate(names)})
-    scene.answers._dependencies = structs.replace(scene.sources, metrics=pages)
+    scene.pages.update({name: partial(page, number) for number, name in enumerate(names)})
 
 
 @pytest.mark.parametrize(("number", "path"), list(enumerate(PATHS)))
@@ -85,10 +82,8 @@ async def test_a_page_that_breaks_is_an_error_and_the_port_goes_on(scene: Scene)
     def broken() -> None:
         raise RuntimeError("broken")
 
-    pages = MetricPages({"": broken})
-    scene.answers._dependencies = structs.replace(scene.sources, metrics=pages)
+    scene.pages[""] = broken
     answered = [(await scene.get(path))[0] for path in ("/metrics", "/healthz")]
-    pages.close()
     assert answered == [500, 200]
 
 

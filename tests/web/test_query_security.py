@@ -151,8 +151,8 @@ async def test_a_slow_request_is_disconnected(
 async def test_a_slow_second_request_is_disconnected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert server._KEEP_ALIVE_SECONDS > SLOW_SECONDS
-    monkeypatch.setattr(server, "_KEEP_ALIVE_SECONDS", 0.3)
+    assert server.KEEP_ALIVE_SECONDS > SLOW_SECONDS
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", 0.3)
     async with serve(tmp_path) as scene:
         first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         assert await dribble(scene, first) < SLOW_SECONDS

@@ -16,7 +16,6 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import server
 from podstatus.web.routes import ROUTES, RouteMatch, match_route
-from podstatus.web.server import NodeServer
 from tests.support.web.node_server import Scene, app_pod, serve, until
 
 UPGRADE = {
@@ -157,13 +156,7 @@ async def test_old_tls_is_rejected(scene: Scene) -> None:
 
 async def test_a_taken_port_is_an_error_and_can_be_tried_again(scene: Scene) -> None:
     port = int(scene.url.rpartition(":")[2])
-    second = NodeServer(
-        scene.answers,
-        scene.server._authorizer,
-        ssl_context=scene.server._ssl_context,
-        host="127.0.0.1",
-        port=port,
-    )
+    second = scene.new_server(port=port)
     with pytest.raises(OSError, match="address already in use"):
         await second.start()
     await scene.server.stop()

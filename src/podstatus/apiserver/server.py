@@ -85,11 +85,7 @@ class ApiServer:
             clock,
         )
         self._reviews = ReviewHandler(authenticator)
-        self._faults = (
-            FaultInjection(self._handle, self._watch_cache.compact, clock)
-            if options.faults
-            else None
-        )
+        self._faults = FaultInjection(self._handle, self.compact, clock) if options.faults else None
         handle = self._handle if self._faults is None else self._faults.handle
         self._host = options.host
         self._listener = Listener(
@@ -135,6 +131,10 @@ class ApiServer:
         self._watch_cache.terminate_all()
         await self._kubelet_client.close()
         await self._listener.stop()
+
+    def compact(self) -> None:
+        """Forget all changes up to now: watches that start at one of them expire."""
+        self._watch_cache.compact()
 
     def _publish(self, resource: str, change: StoreChange) -> None:
         self._watch_cache.publish(resource, change)

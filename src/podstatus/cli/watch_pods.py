@@ -67,14 +67,14 @@ def watch_pods(
     namespaces: bool,
 ) -> None:
     """Print the pods of the query and their changes, without end. Raises RequestError."""
-    columns = _Columns(
+    columns = Columns(
         wide=output is OutputFormat.WIDE,
         namespaces=namespaces,
         nodes=find_agent(root_dir, os.environ).is_observer,
     )
     events = _follow(root_dir, query)
     is_drawn = sys.stdout.isatty() and output in (None, OutputFormat.WIDE)
-    report = _ignore_staleness if is_drawn else _print_staleness
+    report = _ignore_staleness if is_drawn else print_staleness
     staleness = Staleness(lambda: find_agent(root_dir, os.environ), report)
     with staleness.polling() if columns.nodes else nullcontext():
         if is_drawn:
@@ -83,7 +83,7 @@ def watch_pods(
             _print(events, output, columns)
 
 
-class _Columns(msgspec.Struct, frozen=True, kw_only=True):
+class Columns(msgspec.Struct, frozen=True, kw_only=True):
     """The columns of the table: those of `kubectl get pods`, and the health."""
 
     wide: bool
@@ -121,7 +121,7 @@ def _follow(root_dir: Path | None, query: Mapping[str, str]) -> Iterator[SseEven
         time.sleep(_RECONNECT_SECONDS)
 
 
-def _print(events: Iterator[SseEvent], output: OutputFormat | None, columns: _Columns) -> None:
+def _print(events: Iterator[SseEvent], output: OutputFormat | None, columns: Columns) -> None:
     """Print a line for each change; the initial pods are printed together."""
     feed, lines = PodFeed(), _LinePrinter(output, columns)
     pending: list[PodChange] = []
@@ -140,7 +140,7 @@ def _print(events: Iterator[SseEvent], output: OutputFormat | None, columns: _Co
 class _LinePrinter:
     """Prints changes as rows of an endless table, or in a machine-readable format."""
 
-    def __init__(self, output: OutputFormat | None, columns: _Columns) -> None:
+    def __init__(self, output: OutputFormat | None, columns: Columns) -> None:
         self._output = output
         self._columns = columns
         self._printer = TablePrinter(_MIN_WIDTHS)
@@ -172,7 +172,7 @@ def _kind(change: PodChange) -> str:
     return "deleted" if isinstance(change, DeletedEvent) else "pod"
 
 
-def _print_staleness(message: str) -> None:
+def print_staleness(message: str) -> None:
     write(f"podstatus: {message or 'the API server responds again'}\n", err=True)
 
 
@@ -180,7 +180,7 @@ def _ignore_staleness(_: str) -> None:
     """The last line of the page has the message."""
 
 
-def _draw(events: Iterator[SseEvent], columns: _Columns, staleness: Staleness) -> None:
+def _draw(events: Iterator[SseEvent], columns: Columns, staleness: Staleness) -> None:
     """Redraw a table after changes, at a limited rate."""
     queued: queue.Queue[SseEvent | Exception] = queue.Queue(_MAX_QUEUED)
     threading.Thread(target=_enqueue_events, args=(events, queued), daemon=True).start()
@@ -190,7 +190,7 @@ def _draw(events: Iterator[SseEvent], columns: _Columns, staleness: Staleness) -
             away = event.data if event.event == "away" else ""
             feed.apply(event)
         if feed.is_synced or away:
-            redraw(_render_page(feed, away, staleness.text, columns))
+            redraw(render_page(feed, away, staleness.text, columns))
 
 
 def _enqueue_events(events: Iterator[SseEvent], to: "queue.Queue[SseEvent | Exception]") -> None:
@@ -219,7 +219,7 @@ def _batch(queued: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
     return batch
 
 
-def _render_page(feed: PodFeed, away: str, staleness: str, columns: _Columns) -> list[Text]:
+def render_page(feed: PodFeed, away: str, staleness: str, columns: Columns) -> list[Text]:
     size, now = shutil.get_terminal_size(), current_time()
     # Health depends on the time: a pod becomes stuck without an event.
     pods = [structs.replace(pod, health=pod_health(pod, now)) for pod in feed.pods()]

@@ -114,6 +114,11 @@ class EventCorrelator:
         self._logs: LRUCache[EventLog] = LRUCache(MAX_LRU_CACHE_ENTRIES)
         self._token_buckets: LRUCache[TokenBucket] = LRUCache(MAX_LRU_CACHE_ENTRIES)
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The numbers of groups, events and objects that are remembered."""
+        return len(self._aggregates), len(self._logs), len(self._token_buckets)
+
     def correlate(self, event: Event, now: int) -> CorrelateResult:
         """Classify an event that was recorded at `now`, in monotonic nanoseconds."""
         group = aggregate_key(event)

@@ -60,6 +60,14 @@ class StartupLatencyTracker:
         self._pods: dict[PodUID, StartupState] = {}
         self._has_network_pod = False
 
+    def __len__(self) -> int:
+        """Return the number of tracked pods."""
+        return len(self._pods)
+
+    def state(self, uid: str) -> StartupState | None:
+        """Return what is known of the start of a pod; None if it is not tracked."""
+        return self._pods.get(PodUID(uid))
+
     def observed_pod_on_watch(self, pod: Pod, when: Time) -> None:
         """Record a pod that the watch delivered at the time `when`."""
         require_type(pod, Pod)

@@ -142,6 +142,10 @@ class InMemoryPodApi:
             raise ValueError(f"unknown verb {verb!r}; use get, patch or delete")
         self._failures[verb, namespace, name].extend([code] * times)
 
+    def stop_failing(self) -> None:
+        """Let all calls succeed again."""
+        self._failures.clear()
+
     # Internals
 
     def _find_pod(self, call: ApiCall, uid: str | None = None, version: str | None = None) -> Pod:

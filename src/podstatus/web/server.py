@@ -32,7 +32,7 @@ _MAX_HEADERS = 64
 _MAX_LOGGED_PATH = 200
 _CLOSE_SECONDS = 0.5
 """For requests in flight when the server stops."""
-_KEEP_ALIVE_SECONDS = 60.0
+KEEP_ALIVE_SECONDS = 60.0
 """For a connection without a request."""
 _LINGER_SECONDS = 2.0
 """For an unread request body: some clients read the response only after they have sent it."""
@@ -73,7 +73,7 @@ class NodeServer:
             max_line_size=_MAX_LINE_BYTES,
             max_field_size=_MAX_FIELD_BYTES,
             max_headers=_MAX_HEADERS,
-            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=_LINGER_SECONDS,
         )
         runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=_CLOSE_SECONDS)

@@ -126,6 +126,6 @@ async def test_a_port_that_is_taken_comes_with_a_cure_that_works(
 
 
 def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
-    drain = 1.5 * build_node._DRAIN_SECONDS
+    drain = 1.5 * build_node.DRAIN_SECONDS
     moment = 0.5
-    assert drain + apiserver_process._STOP_TIMEOUT_SECONDS + moment <= run_agent._STOP_SECONDS
+    assert drain + apiserver_process.STOP_TIMEOUT_SECONDS + moment <= run_agent.STOP_SECONDS

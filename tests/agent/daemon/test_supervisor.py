@@ -117,14 +117,13 @@ def test_records_are_bounded_in_number_and_size(tmp_path: Path) -> None:
 
 
 def test_a_signal_is_passed_on_and_nothing_is_started_any_more(tmp_path: Path) -> None:
-    scene = Scene(tmp_path, "sys.stderr.write('up\\n'); sys.stderr.flush(); time.sleep(60)")
+    class Stopped(Scene):
+        def hear(self, text: bytes) -> None:
+            super().hear(text)
+            if b"up" in text:
+                self.supervisor.stop(signal.SIGTERM)
 
-    def stop(text: bytes) -> None:
-        scene.hear(text)
-        if b"up" in text:
-            scene.supervisor.stop(signal.SIGTERM)
-
-    scene.supervisor._write_stderr = stop
+    scene = Stopped(tmp_path, "sys.stderr.write('up\\n'); sys.stderr.flush(); time.sleep(60)")
     assert scene.run() == 0
     assert scene.records() == []
 

@@ -99,12 +99,12 @@ class AlertingNode:
             self.agent = agent
             async with running_agent(agent, seconds) as running:
                 assert not running.task.done(), running.task.exception()
-                yield agent._alerts.service if agent._alerts else NoAlerts()
+                yield agent.alerts or NoAlerts()
 
     def unhealthy(self) -> dict[str, str]:
         """The checks of `/healthz` that fail, and why."""
         assert self.agent is not None
-        found = {name: check() for name, check in self.agent._checks().items()}
+        found = {name: check() for name, check in self.agent.checks().items()}
         return {name: problem for name, problem in found.items() if problem is not None}
 
     async def create(self, name: str, **labels: str) -> None:

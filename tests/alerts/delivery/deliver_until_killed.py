@@ -50,7 +50,7 @@ async def update(path: Path, url: str, first: int, *, drain: bool) -> None:
         dispatcher.dispatch(firing(str(number)), actions)
         if number - LASTS >= first:
             end(dispatcher, firing(str(number - LASTS)))
-        await dispatcher._persister.flushed()
+        await dispatcher.flushed()
         sys.stdout.write(f"kept {number}\n")
         sys.stdout.flush()
         number += 1

@@ -32,6 +32,7 @@ from tests.alerts.sample_alerts import (
     pending,
     resolved,
 )
+from tests.support.full_disk import no_file_can_grow
 from tests.support.loops import in_background
 
 HOOK = Action(kind="hook", options={"url": "https://host/path"})
@@ -211,18 +212,15 @@ async def test_a_full_disk_delays_no_delivery_and_is_reported_until_it_has_space
     clock = FakeClock()
     dispatcher = AlertDispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
     async with in_background(dispatcher.run()):
-        # SQLite's error for a full disk.
-        (pages,) = store._database.execute("PRAGMA page_count").fetchone()
-        store._database.execute(f"PRAGMA max_page_count = {pages}")
-        alerts = [firing(str(number)) for number in range(200)]
-        for alert in alerts:
-            dispatcher.dispatch(alert, [HOOK])
-        await until(lambda: len(hook.received) == 200)
-        assert "full" in dispatcher.problem
-        for alert in alerts[:150]:
-            dispatcher.dispatch(resolved(alert, START), [HOOK])
-        await until(lambda: len(hook.received) == 350)
-        store._database.execute("PRAGMA max_page_count = 100000")
+        with no_file_can_grow():
+            alerts = [firing(str(number)) for number in range(200)]
+            for alert in alerts:
+                dispatcher.dispatch(alert, [HOOK])
+            await until(lambda: len(hook.received) == 200)
+            assert "disk" in dispatcher.problem
+            for alert in alerts[:150]:
+                dispatcher.dispatch(resolved(alert, START), [HOOK])
+            await until(lambda: len(hook.received) == 350)
         while dispatcher.problem:
             await clock.advance(30)
             await asyncio.sleep(0.01)
@@ -238,10 +236,9 @@ async def test_what_could_not_be_written_is_written_though_nothing_else_changes(
     store, clock = AlertStore.open(tmp_path / "alerts.db"), FakeClock()
     dispatcher = AlertDispatcher({}, store, clock=clock, random=lambda: 1.0)
     async with in_background(dispatcher.run()):
-        store._database.execute("PRAGMA query_only = on")
-        dispatcher.dispatch(pending(firing()), [])
-        await until(lambda: "readonly" in dispatcher.problem)
-        store._database.execute("PRAGMA query_only = off")
+        with no_file_can_grow():
+            dispatcher.dispatch(pending(firing()), [])
+            await until(lambda: "disk" in dispatcher.problem)
         await clock.advance(1)
         await until(lambda: dispatcher.problem == "")
         assert list(store.read()) == [firing().id]

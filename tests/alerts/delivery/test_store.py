@@ -3,14 +3,15 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from podstatus.alerts.delivery.decide.queue import Delivery, ReceiverKey, StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
-from podstatus.alerts.model import Action
+from podstatus.alerts.model import Action, AlertId
 from tests.alerts.sample_alerts import firing, pending, resolved
 
 HOOK = Action(kind="webhook", options={"url": "https://host/secret"})
@@ -42,23 +43,28 @@ def test_a_row_that_cannot_be_decoded_is_skipped_alone(
     store = AlertStore.open(tmp_path / "alerts.db")
     store.write(kept(StoredAlert(alert=firing("a")), StoredAlert(alert=firing("b"))), [])  # type: ignore[arg-type]
     broken = b'{"alert": 7}'
-    store._database.execute("UPDATE alerts SET kept = ? WHERE id = ?", (broken, firing("a").id))
+    with closing(sqlite3.connect(tmp_path / "alerts.db", isolation_level=None)) as database:
+        database.execute("UPDATE alerts SET kept = ? WHERE id = ?", (broken, firing("a").id))
     assert list(store.read()) == [firing("b").id]
     assert "cannot decode stored alert, skipped it: id=CrashLoop-a-1" in caplog.text
 
 
 def test_a_file_that_a_thread_writes_is_not_closed_under_it(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
-    other = sqlite3.connect(tmp_path / "alerts.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
     one = kept(StoredAlert(alert=firing()))
-    thread = threading.Thread(target=store.write, args=(one, []))
+    began, may_go_on = threading.Event(), threading.Event()
+
+    def removed() -> Iterator[AlertId]:
+        began.set()
+        assert may_go_on.wait(60)
+        yield from ()
+
+    thread = threading.Thread(target=store.write, args=(one, removed()))
     thread.start()
-    while not store._lock.locked():
-        thread.join(0.001)
+    assert began.wait(60)
     with pytest.raises(AlertStoreError, match=r"cannot close .*alerts\.db: it is being written"):
         store.close()
-    other.close()
+    may_go_on.set()
     thread.join()
     assert store.read() == one
     store.close()

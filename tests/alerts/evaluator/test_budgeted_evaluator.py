@@ -69,8 +69,8 @@ def evaluator() -> Iterator[BudgetedEvaluator]:
 
 def family(evaluator: BudgetedEvaluator) -> list[int]:
     """The process and its fork."""
-    assert evaluator._child is not None
-    pid = evaluator._child.pid
+    pid = evaluator.pid
+    assert pid is not None
     forks = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *map(int, forks)]
 

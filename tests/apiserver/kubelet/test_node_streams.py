@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import time
+from asyncio.trsock import TransportSocket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import RemoteDisconnected
@@ -15,6 +16,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from podstatus.apiserver import listener
+from podstatus.apiserver import listener as listener_module
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest, Message, WebSocketProxy
 from podstatus.apiserver.kubelet import kubelet_client
@@ -23,11 +25,13 @@ from podstatus.apiserver.kubelet.response_checker import upgrade_error
 from podstatus.apiserver.kubelet.stream_options import choose_protocol, stream_query
 from podstatus.apiserver.kubelet.websocket_relay import proxy
 from podstatus.apiserver.listener import Listener
+from podstatus.base.net.sockets import transport_socket
 from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.access import ServerAccess
 from tests.apiserver.authenticators import authenticator_of
 from tests.servers.pods import pods
-from tests.servers.streams.node_scene import NodeScene, transport_of
+from tests.servers.streams.node_scene import NodeScene
+from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.api_servers import EmbeddedServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.programs import api_server
@@ -186,11 +190,11 @@ class TestFaults:
     def fault(self, scene: NodeScene, **rule: Any) -> Iterator[None]:
         server = scene.server
         assert isinstance(server, EmbeddedServer)
-        server._server.inject(rule)
+        server.inject(rule)
         try:
             yield
         finally:
-            server._server.inject()
+            server.inject()
 
     def test_a_log_can_be_made_to_fail(self, scene: NodeScene) -> None:
         scene.add_pod()
@@ -276,8 +280,16 @@ async def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
 
 
 async def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
-    node_certificates: Path,
+    node_certificates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    transports: list[asyncio.BaseTransport] = []
+
+    def record(transport: asyncio.BaseTransport) -> TransportSocket | None:
+        transports.append(transport)
+        return transport_socket(transport)
+
+    monkeypatch.setattr(listener_module, "transport_socket", record)
+
     async def connect() -> FakeSocket:
         far = FakeSocket([])
         far.stays = True
@@ -295,7 +307,7 @@ async def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
             socket = await session.ws_connect(url, protocols=(V5,), ssl=trust)
             client_transport = transport_of(socket)
-            (transport,) = listener._websockets
+            (transport,) = transports
             # Closed by its WebSocket and by its server: then TLS drops its socket.
             transport.close()
             transport.close()

@@ -17,6 +17,7 @@ from podstatus.apiserver.storage.store import (
     StoreChange,
 )
 from podstatus.apiserver.strategies.base import Document
+from tests.support.full_disk import no_file_can_grow
 
 A, B = StorageKey("default", "a"), StorageKey("default", "b")
 
@@ -133,15 +134,12 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     store = opened(tmp_path / "objects.db")
     stored = store.put("pods", A, named(A))
-    assert store._file is not None
-    database = store._file.database
-    database.execute("PRAGMA query_only = ON")
-    with pytest.raises(StorageError, match="nothing was changed"):
-        store.put("pods", A, named(A, word="x"))
-    with pytest.raises(StorageError, match="nothing was changed"):
-        store.delete("pods", A, named(A))
+    with no_file_can_grow():
+        with pytest.raises(StorageError, match="nothing was changed"):
+            store.put("pods", A, named(A, word="x"))
+        with pytest.raises(StorageError, match="nothing was changed"):
+            store.delete("pods", A, named(A))
     assert (store.version, store.get("pods", A)) == (1, stored)
-    database.execute("PRAGMA query_only = OFF")
     assert store.put("pods", A, named(A)).version == 2
 
 

@@ -92,13 +92,13 @@ async def test_no_object_is_remembered_for_who_may_ask_again() -> None:
     source = FakeSource()
     for number in range(5):
         source.put(f"config-{number}")
-    before = managed_fields._decode_with_cache.cache_info()
+    before = managed_fields.decode_with_cache.cache_info()
     scene = Scene(source)
     async with scene.running():
         source.put("config-3")
         await run_ready_tasks()
     assert scene.made == 6
-    assert managed_fields._decode_with_cache.cache_info() == before
+    assert managed_fields.decode_with_cache.cache_info() == before
 
 
 def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:

@@ -186,9 +186,11 @@ async def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None
 
     update(history_writer, "old", "Pending")
     await history_writer.write_once()
-    # SQLite's error for a full disk.
-    (pages,) = history._database.execute("PRAGMA page_count").fetchone()
-    history._database.execute(f"PRAGMA max_page_count = {pages}")
+    disk = sqlite3.connect(tmp_path / "history.db", isolation_level=None)
+    disk.execute(
+        "CREATE TRIGGER full BEFORE INSERT ON moments "
+        "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    )
     for number in range(500):
         update(history_writer, f"new-{number}", "Pending", "Running")
     update(history_writer, "old", "Running")
@@ -196,7 +198,8 @@ async def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None
     assert "full" in history_writer.counts.problem
     assert history_writer.counts.waiting == 1_001
     await history_writer.prune_once()
-    history._database.execute("PRAGMA max_page_count = 100000")
+    disk.execute("DROP TRIGGER full")
+    disk.close()
     await history_writer.write_once()
     assert history_writer.counts.problem == ""
     assert history_writer.counts.waiting == 0
@@ -296,7 +299,7 @@ async def test_quiet_pods_do_not_fill_the_memory(
         update(history_writer, name, "Pending")
     update(history_writer, "a", "Pending", "Running")
     await history_writer.write_once()
-    assert len(history_writer._tracker) == 2
+    assert history_writer.tracked_pods == 2
     assert phases(history, "a") == ["Pending", "Running"]
 
 

@@ -158,7 +158,7 @@ def cgroups() -> Iterator[Cgroups]:
     finally:
         created.retain_only([])
         created.close()
-    assert [base for base in created._hierarchies if base.exists()] == []
+    assert [base for base in created.hierarchies if base.exists()] == []
 
 
 @pytest.fixture

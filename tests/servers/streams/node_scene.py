@@ -1,7 +1,7 @@
 """A node that is only a port, its Node, and pods on it: for logs and exec through a server."""
 
-import asyncio
 import itertools
+import ssl
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from http.client import HTTPResponse
@@ -11,19 +11,13 @@ import aiohttp
 
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from tests.servers.pods import IMAGE, created, pods
+from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.api_servers import MERGE, Document, Server
 from tests.support.processes.stand_in_node import V5, NodeThread, StandInNode
 
 FEATURE = "ExtendWebSocketsToKubelet"
 """What a Node declares that speaks WebSocket."""
 _numbers = itertools.count()
-
-
-def transport_of(socket: aiohttp.ClientWebSocketResponse) -> asyncio.Transport:
-    """What the messages of a WebSocket go over."""
-    assert socket._conn is not None
-    assert socket._conn.transport is not None
-    return socket._conn.transport
 
 
 class NodeScene:
@@ -95,7 +89,7 @@ class NodeScene:
         access = self.server.access
         pairs = [*(("command", word) for word in command), *flags.items()]
         url = f"{access.url}{pods(self.namespace, pod, verb)}?{urlencode(pairs)}"
-        context = access.connect()._context  # type: ignore[attr-defined]
+        context = ssl.create_default_context(cafile=access.authority)
         headers = {"Authorization": f"Bearer {access.token}"}
         async with (
             aiohttp.ClientSession() as session,

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from tests.servers.pods import pods
-from tests.servers.streams.node_scene import NodeScene, transport_of
+from tests.servers.streams.node_scene import NodeScene
+from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.stand_in_node import (
     CLOSE,
     ERROR,

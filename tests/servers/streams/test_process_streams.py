@@ -21,7 +21,7 @@ from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from podstatus.kube.encoding.channel_frames import PROTOCOLS, UNNAMED, decode_frame
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.state.process_identity import send_signal
-from tests.servers.streams.node_scene import transport_of
+from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.agent_process import (
     SECONDS,
     AgentProcess,

@@ -1,6 +1,7 @@
 """The default policy, by what the API server and the node see of it."""
 
 import asyncio
+import random
 from itertools import pairwise
 from typing import Any
 
@@ -547,11 +548,10 @@ async def test_a_pod_that_failed_is_tried_again_with_what_is_newest_then() -> No
         assert fleet.message(fleet.pods[0]) == "two"
 
 
-async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
+async def test_a_clock_that_rounds_does_not_delay_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     for chance in range(100):
+        monkeypatch.setattr(random, "random", lambda chance=chance: chance / 70_001)
         fleet = Fleet(["a"])
-        syncer: Any = fleet.manager._syncer
-        syncer._jitter = lambda chance=chance: chance / 70_001
         fleet.api.fail("patch", "default", "a", code=500)
         async with fleet.running():
             await fleet.set_and_wait(fleet.pods[0], "one", seconds=1)
@@ -723,7 +723,7 @@ async def test_in_an_outage_a_few_pods_look_for_the_server_and_then_all_go() -> 
         assert first <= ParallelSyncOptions().in_flight + 4 * 25
         await fleet.clock.advance(600)
         assert len(fleet.calls()) <= 4 * 600 / 2.5
-        fleet.api._failures.clear()
+        fleet.api.stop_failing()
         await fleet.clock.advance(11)
         assert {fleet.message(pod) for pod in fleet.pods} == {"one"}
 

@@ -7,15 +7,20 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.api_errors import UnavailableError
+from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.ports import OutboxEntry
+from podstatus.status.store import StatusStore
+from podstatus.status.sync.build_syncer import build_syncer
+from podstatus.status.sync.context import SyncContext
+from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox
-from tests.support.status_fleet import READY, Fleet, MemoryOutbox
+from tests.support.status_fleet import READY, RUNNING, Fleet, MemoryOutbox
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -61,13 +66,30 @@ async def test_what_a_stop_leaves_unsent_the_next_run_sends(moment: float, drain
 
 
 async def test_a_stop_before_the_first_step_of_a_sync_leaves_the_pod_free() -> None:
-    fleet = Fleet(["a"])
-    syncer: Any = fleet.manager._syncer
-    fleet.set(fleet.pods[0], "one")
+    fleet, gates = Fleet(["a"]), FeatureGates()
+    statuses = StatusStore(
+        fleet.directory, None, on_changed=lambda: None, clock=fleet.clock, gates=gates
+    )
+    context = SyncContext(
+        client=fleet.api,
+        pod_manager=fleet.directory,
+        safety=fleet.safety,
+        startup_latency=None,
+        allocations=None,
+        events=None,
+        recompute_status=fleet.recompute_status,
+        clock=fleet.clock,
+        gates=gates,
+        policy=SyncPolicy(),
+    )
+    syncer = build_syncer(context, statuses, OutboxWriter(None))
+    statuses.update(fleet.pods[0], RUNNING, force=False)
     async with syncer:
         await syncer.sync_batch(full=False)  # and ends immediately
     assert fleet.calls() == []
-    await fleet.manager.sync_batch(full=False)
+    async with syncer:
+        await syncer.sync_batch(full=False)
+        await syncer.wait_idle()
     assert fleet.calls() == ["patch a"]
 
 
@@ -108,7 +130,7 @@ async def test_what_failed_gets_a_last_chance_when_the_loop_stops() -> None:
             fleet.set(pod, "last")
         await fleet.clock.advance(0)
         assert fleet.manager.sent_versions() == {}
-        fleet.api._failures.clear()
+        fleet.api.stop_failing()
         await stopped(fleet, loop, drain=1)
     assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
 
@@ -246,7 +268,7 @@ async def test_a_last_status_survives_a_crash_and_passes_the_normal_merge() -> N
         await patiently(fleet, 3)
     assert fleet.outbox is not None
     assert [kept.status.message for kept in fleet.outbox.kept.values()] == ["end"]
-    fleet.api._failures.clear()
+    fleet.api.stop_failing()
     gate = {"type": "example.com/lb", "status": "True"}
     fleet.api.patch("default", "a", {"status": {"conditions": [gate]}})
 
@@ -337,7 +359,7 @@ async def test_an_end_that_cannot_be_sent_is_kept_though_the_pod_lives_on() -> N
         await patiently(fleet, 3)
         (kept,) = outbox.kept.values()
         assert (kept.status.message, kept.finished) == ("second", False)
-        fleet.api._failures.clear()
+        fleet.api.stop_failing()
         await patiently(fleet, 60)
         assert fleet.message(pod) == "second"
     assert outbox.kept == {}

@@ -200,7 +200,7 @@ def node_pod(fleet: Fleet, name: str) -> Pod:
 
 async def rest(fleet: Fleet) -> None:
     """End all faults, and advance the clock past every back-off."""
-    fleet.api._failures.clear()
+    fleet.api.stop_failing()
     await fleet.clock.advance(330)
 
 

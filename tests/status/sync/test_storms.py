@@ -6,7 +6,6 @@ After a failure a pod waits for 1 s, 2 s, 4 s and so on, less up to a half: it i
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -29,10 +28,10 @@ def storm(fleet: Fleet, *codes: int, verbs: tuple[str, ...] = ("get", "patch", "
                 fleet.api.fail(verb, "default", pod.name, code=code)
 
 
-def worst(fleet: Fleet) -> None:
+@pytest.fixture
+def _shortest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the jitter so that every back-off is as short as possible."""
-    syncer: Any = fleet.manager._syncer
-    syncer._chance = lambda: 1.0
+    monkeypatch.setattr(random, "random", lambda: 1.0)
 
 
 async def requests_per_minute(fleet: Fleet, minutes: int, *, changing: bool) -> list[int]:
@@ -67,11 +66,11 @@ async def requests_per_minute(fleet: Fleet, minutes: int, *, changing: bool) -> 
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("_shortest_waits")
 async def test_requests_per_pod_and_minute_stay_under_the_bound(
     codes: tuple[int, ...], verbs: tuple[str, ...], *, changing: bool
 ) -> None:
     fleet = Fleet(["a", "b", "c"], rounds=6)
-    worst(fleet)
     storm(fleet, *codes, verbs=verbs)
     async with fleet.running():
         first, *later = await requests_per_minute(fleet, 5, changing=changing)
@@ -87,9 +86,9 @@ async def test_upstreams_policy_has_no_such_bound() -> None:
     assert minutes[1] >= 120
 
 
+@pytest.mark.usefixtures("_shortest_waits")
 async def test_a_healthy_pod_does_not_spur_on_those_that_the_server_fails() -> None:
     fleet = Fleet(["healthy", *map(str, range(60))], rounds=6)
-    worst(fleet)
     healthy, *sick = fleet.pods
     for pod in sick:
         fleet.api.fail("patch", "default", pod.name, code=500, times=FOREVER)
@@ -141,7 +140,6 @@ async def test_who_failed_together_does_not_come_back_together() -> None:
 async def test_pods_whose_patches_the_server_fails_do_not_slow_the_others() -> None:
     """As with a failing webhook: reads succeed, patches of these pods fail with 500."""
     fleet = Fleet([*map(str, range(300)), "well"], round_trip=0.01, rounds=6)
-    worst(fleet)
     *sick, well = fleet.pods
     for pod in sick:
         fleet.api.fail("patch", "default", pod.name, code=500, times=1000)

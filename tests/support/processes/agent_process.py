@@ -134,7 +134,7 @@ class AgentProcess:
         self.node = node
         self.root_dir = folder / "root"
         folder.mkdir(exist_ok=True)
-        self._log = folder / "agent.log"
+        self.log_file = folder / "agent.log"
         server = ("--kubeconfig", str(kubeconfig)) if kubeconfig else ()
         runtime = () if "--runtime" in options else ("--runtime", "simulated")
         self.words = [
@@ -151,7 +151,7 @@ class AgentProcess:
 
     def start(self) -> None:
         """Start it, and do not wait."""
-        with self._log.open("ab") as log:
+        with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 self.words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment
             )
@@ -246,7 +246,7 @@ class AgentProcess:
             return answer.status, answer.read().decode()
 
     def log(self) -> str:
-        return self._log.read_text()
+        return self.log_file.read_text()
 
     def _is_alive(self) -> bool:
         assert self.process is not None

@@ -130,6 +130,10 @@ class Watch:
         """All events until the server ends the watch."""
         return list(iter(lambda: self._events.get(timeout=_SECONDS), None))
 
+    def follow(self) -> Iterator[Document]:
+        """All events until the server ends the watch, however late."""
+        return iter(self._events.get, None)
+
     def join(self) -> None:
         self._thread.join(_SECONDS)
 
@@ -213,6 +217,10 @@ class EmbeddedServer(Server):
     def __init__(self, server: ApiServerThread) -> None:
         super().__init__("embedded", server)
         self._server = server
+
+    def inject(self, *rules: Document) -> None:
+        """Replace the faults of the server by these."""
+        self._server.inject(*rules)
 
     def forget(self) -> None:
         self._server.inject({"verb": "get", "action": "compact", "times": 1})

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sysconfig
 import tempfile
@@ -26,6 +27,7 @@ from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from podstatus.runtime.process.state.process_identity import send_signal
+from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
@@ -65,7 +67,7 @@ class ProcessNode(AgentProcess):
             self.environment |= {"PYTHONPATH": _PYTHON_PATH, "HOME": str(folder)}
 
     def start(self) -> None:
-        with self._log.open("ab") as log:
+        with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 self.words,
                 stdout=log,
@@ -128,15 +130,14 @@ class ProcessNode(AgentProcess):
         access = self.cluster.access
         pairs = [*(("command", word) for word in command), ("stdout", "true"), ("stderr", "true")]
         url = f"{access.url}/api/v1/namespaces/default/pods/{name}/exec?{urlencode(pairs)}"
-        context = access.connect()._context  # type: ignore[attr-defined]
+        context = ssl.create_default_context(cafile=access.authority)
         headers = {"Authorization": f"Bearer {access.token}"}
         said: dict[int, bytes] = {STDOUT: b"", STDERR: b"", ERROR: b""}
         async with (
             aiohttp.ClientSession() as session,
             session.ws_connect(url, headers=headers, protocols=(V5,), ssl=context) as socket,
         ):
-            connection = socket._conn
-            below = transport_socket(None if connection is None else connection.transport)
+            below = transport_socket(transport_of(socket))
             async for message in socket:
                 said[message.data[0]] += message.data[1:]
             await socket.close()

@@ -160,6 +160,6 @@ def _obey(pipe: Connection, server: ApiServer, stopped: asyncio.Event) -> None:
         stopped.set()
         return
     if command == "compact":
-        server._watch_cache.compact()
+        server.compact()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     pipe.send(peak if sys.platform == "darwin" else peak * 1024)

@@ -8,7 +8,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ class StandInNode:
         await socket.prepare(request)
         self.open_streams += 1
         try:
-            talk = _Talk(socket, request.query.getall("command", []), request.query)
+            talk = _Talk(request, socket)
             await (talk.attached() if verb == "attach" else talk.run())
             await socket.close()
         except ConnectionError:
@@ -159,12 +159,11 @@ class StandInNode:
 class _Talk:
     """A pretended process."""
 
-    def __init__(
-        self, socket: web.WebSocketResponse, command: list[str], query: Mapping[str, str]
-    ) -> None:
+    def __init__(self, request: web.BaseRequest, socket: web.WebSocketResponse) -> None:
+        self._request = request
         self._socket = socket
-        self._command = command
-        self._has_input = query.get("input") == "1"
+        self._command = request.query.getall("command", [])
+        self._has_input = request.query.get("input") == "1"
 
     async def run(self) -> None:
         """Do what the command is for; its exit code."""
@@ -186,9 +185,8 @@ class _Talk:
             case ["wait"]:
                 await self._socket.receive()
             case ["vanish"]:
-                assert self._socket._req is not None
-                assert self._socket._req.transport is not None
-                self._socket._req.transport.abort()
+                assert self._request.transport is not None
+                self._request.transport.abort()
                 return
             case _:
                 code = 127

@@ -59,12 +59,12 @@ class FakeProcessStream:
         self.input_ended = False
         self.written = 0
         self._stdin: asyncio.Queue[bytes | None] = asyncio.Queue(1)
-        self._output: asyncio.Queue[tuple[OutputStream, bytes] | None] = asyncio.Queue(1)
+        self.output: asyncio.Queue[tuple[OutputStream, bytes] | None] = asyncio.Queue(1)
         self._code = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 
     async def read(self) -> tuple[OutputStream, bytes] | None:
-        return await self._output.get()
+        return await self.output.get()
 
     async def write(self, data: bytes) -> None:
         await self._stdin.put(data)
@@ -88,7 +88,7 @@ class FakeProcessStream:
 
     async def _live(self) -> None:
         code = await self._run()
-        await self._output.put(None)
+        await self.output.put(None)
         self._code.set_result(code)
 
     async def _run(self) -> int:
@@ -114,7 +114,7 @@ class FakeProcessStream:
                 raise AssertionError("unreachable")
 
     async def _say(self, data: bytes, channel: OutputStream = OutputStream.STDOUT) -> None:
-        await self._output.put((channel, data))
+        await self.output.put((channel, data))
 
 
 class FakeRuntime:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from podstatus.kube.objects.authentication import (
 )
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.metrics.exposition import MetricPages
+from podstatus.observe.metrics.exposition import CollectSamples, MetricPages
 from podstatus.testing.builders import make_pod, running
 from podstatus.web.auth.authorizer import Authorizer
 from podstatus.web.handlers import HandlerDependencies, Handlers
@@ -106,7 +106,9 @@ class Scene:
         clock: Clock,
         *pods: Pod,
         address: str = "127.0.0.1",
+        sources: Mapping[str, object] = {},
     ) -> None:
+        """`sources` replace fields of the HandlerDependencies."""
         self.folder = folder
         self.runtime = FakeRuntime()
         self.reviews = FakeReviews()
@@ -120,28 +122,36 @@ class Scene:
         self.certificate = certificate
         client_ca = folder / "client-ca.crt"
         client_ca.write_bytes(authority("clients").pem)
-        self.sources = HandlerDependencies(
+        self.pages: dict[str, CollectSamples] = {}
+        dependencies = HandlerDependencies(
             pods=self.pods,
             runtime=self.runtime,
             checks=lambda: {"ping": healthy},
             logs=self.logs,
             drain=self.drain,
-            metrics=MetricPages({}),
+            metrics=MetricPages(self.pages),
             view=self.view,
             alerts=self.alerts,
             usage=FakeMachine(),
             agent_info=ABOUT,
         )
+        self.sources = msgspec.structs.replace(dependencies, **sources)
         self.answers = Handlers(self.sources, wishes, clock)
-        self.server = NodeServer(
+        self.authorizer = Authorizer(wishes, self.reviews, clock)
+        self.ssl_context = server_context(certificate, key, client_ca)
+        self.server = self.new_server(address=address)
+        self.url = ""
+
+    def new_server(self, *, address: str = "127.0.0.1", port: int = 0) -> NodeServer:
+        """A server with the same handlers."""
+        return NodeServer(
             self.answers,
-            Authorizer(wishes, self.reviews, clock),
-            ssl_context=server_context(certificate, key, client_ca),
+            self.authorizer,
+            ssl_context=self.ssl_context,
             host=address,
-            port=0,
+            port=port,
             names=(NODE,),
         )
-        self.url = ""
 
     def trust(self, client: str = "", by: str = "clients") -> ssl.SSLContext:
         """The TLS context of a client, with a client certificate if one is given."""
@@ -189,11 +199,12 @@ async def serve(
     *pods: Pod,
     clock: Clock | None = None,
     address: str = "127.0.0.1",
+    sources: Mapping[str, object] = {},
     **wanted: object,
 ) -> AsyncIterator[Scene]:
     """A running server with these pods."""
     wishes = msgspec.structs.replace(ServerOptions(node_name=NODE, token=TOKEN), **wanted)
-    scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address)
+    scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address, sources=sources)
     port = await scene.server.start()
     scene.url = f"https://{address}:{port}"
     try:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from podstatus.testing.servers.guarded_process import GuardedProcess
@@ -94,7 +95,10 @@ def test_it_ends_when_its_starter_is_killed(tmp_path: Path, paused: bool) -> Non
 @linux_only
 def test_it_ends_when_its_guard_is_killed(tmp_path: Path) -> None:
     process = GuardedProcess(SLEEPER, tmp_path / "log")
-    process._guard.kill()
+    parent = psutil.Process(process.pid).parent()
+    assert parent is not None
+    assert parent.pid != os.getpid()
+    parent.kill()
     assert ended(process.pid)
     process.end()
 

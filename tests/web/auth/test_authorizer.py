@@ -1,7 +1,10 @@
 """Authorization of every route for every identity, and the caches of reviews."""
 
-from collections.abc import Mapping
+import gc
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 import aiohttp
@@ -209,9 +212,26 @@ async def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
     watched = Watched()
     for number in range(1100):
         assert await watched.code(f"token-{number}") == 401
-    known = watched.gate._token_cache._entries
-    assert len(known) == 1000
-    assert not any("token-" in str(key) for key in known)
+    asked = watched.reviews.tokens_asked
+    assert len(asked) == 1100
+    assert await watched.code("token-1099") == await watched.code("token-100") == 401
+    assert len(asked) == 1100
+    assert await watched.code("token-99") == 401
+    assert asked.pop() == "token-99"
+    asked.clear()
+    assert not [text for text in texts_of(watched.gate) if re.search(r"token-\d", text)]
+
+
+def texts_of(root: object) -> Iterator[str]:
+    """All texts that an object holds, directly or not."""
+    left, seen = [root], set[int]()
+    while left:
+        each = left.pop()
+        if isinstance(each, str | bytes):
+            yield str(each)
+        elif id(each) not in seen and not isinstance(each, type | ModuleType | FunctionType):
+            seen.add(id(each))
+            left.extend(gc.get_referents(each))
 
 
 async def test_an_outage_is_not_remembered() -> None:

@@ -1,7 +1,10 @@
 """Exec and attach over a WebSocket: all channels, results, and misbehaving clients."""
 
 import asyncio
+import fcntl
 import json
+import sys
+import termios
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,11 @@ import msgspec
 import pytest
 from aiohttp import WSMsgType
 
+from podstatus.base.net.sockets import transport_socket
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
-from podstatus.testing.clock import FakeClock
+from podstatus.testing.clock import FakeClock, run_ready_tasks
+from podstatus.web.kubelet import idle_timeout
+from tests.support.aiohttp_transport import transport_of
 from tests.support.web.node_server import Scene, app_pod, serve, until
 
 EXEC = "/exec/ns/p/app"
@@ -203,34 +209,33 @@ async def test_a_client_that_hangs_up_ends_the_command(scene: Scene) -> None:
 async def test_a_client_that_vanishes_ends_the_command(scene: Scene, command: str) -> None:
     async with scene.websocket(f"{EXEC}?command={command}&input=1&output=1") as socket:
         await socket.receive()
-        transport = socket.get_extra_info("socket")
-        assert transport is not None
-        socket._conn.transport.abort()  # type: ignore[union-attr]
+        transport_of(socket).abort()
     await scene.runtime.talks[0].closed.wait()
 
 
 async def test_a_client_that_vanishes_while_its_input_is_not_taken_is_noticed(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    transports: list[asyncio.BaseTransport] = []
+    monkeypatch.setattr(idle_timeout, "enable_keepalive", transports.append)
     clock = FakeClock()
     async with serve(tmp_path, clock=clock) as scene:
         async with scene.websocket(f"{EXEC}?command=sleep&input=1&output=1") as socket:
-            while _is_reading(scene):
+            while not await _is_unread(transports[0]):
                 await socket.send_bytes(b"\x00" + b"x" * 16384)
-                await asyncio.sleep(0.005)
-            socket._conn.transport.abort()  # type: ignore[union-attr]
+            transport_of(socket).abort()
         assert not scene.runtime.talks[0].closed.is_set()
         await clock.advance(5)
         await scene.runtime.talks[0].closed.wait()
 
 
-def _is_reading(scene: Scene) -> bool:
-    assert scene.server._runner is not None
-    assert scene.server._runner.server is not None
-    (connection,) = scene.server._runner.server.connections
-    assert connection.transport is not None
-    below_tls = connection.transport._ssl_protocol._transport  # type: ignore[attr-defined]
-    return bool(below_tls.is_reading())
+async def _is_unread(transport: asyncio.BaseTransport) -> bool:
+    """Whether the server leaves what the client sends in the buffer of the kernel."""
+    await run_ready_tasks()
+    sock = transport_socket(transport)
+    assert sock is not None
+    unread = fcntl.ioctl(sock.fileno(), termios.FIONREAD, bytes(4))
+    return int.from_bytes(unread, sys.byteorder) > 0
 
 
 async def test_a_process_that_does_not_read_holds_up_its_client(scene: Scene) -> None:
@@ -252,7 +257,7 @@ async def _send_for_ever(socket: aiohttp.ClientWebSocketResponse) -> None:
 
 async def test_a_client_that_does_not_read_blocks_only_its_command(scene: Scene) -> None:
     async with scene.websocket(f"{EXEC}?command=flood&output=1"):
-        output = scene.runtime.talks[0]._output
+        output = scene.runtime.talks[0].output
         await until(output.full)
         await asyncio.sleep(0.3)
         assert output.full()
@@ -370,10 +375,10 @@ async def test_other_errors_come_before_those_of_the_protocol(
     assert said.startswith(text)
 
 
-async def test_a_runtime_without_processes_says_so(scene: Scene) -> None:
-    scene.answers._dependencies = msgspec.structs.replace(scene.sources, runtime=object())
+async def test_a_runtime_without_processes_says_so(tmp_path: Path) -> None:
     paths = (f"{EXEC}?command=ls&output=1", "/attach/ns/p/app?output=1")
-    answers = [await scene.get(path) for path in (*paths, "/containerLogs/ns/p/app")]
+    async with serve(tmp_path, sources={"runtime": object()}) as scene:
+        answers = [await scene.get(path) for path in (*paths, "/containerLogs/ns/p/app")]
     assert [code for code, _ in answers] == [501, 501, 501]
     assert "cannot run commands in containers; docs/reference/runtime-port.md" in answers[0][1]
 

@@ -1,13 +1,13 @@
 """/v1/alerts: filters, order, and the state of rules and receivers."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
-from tests.support.web.node_server import Scene
+from tests.support.web.node_server import Scene, serve
 
 ALERTS = (
     an_alert("web", "Flapping", "resolved"),
@@ -82,16 +82,16 @@ async def test_invalid_parameters_are_rejected(scene: Scene, query: str) -> None
     assert (await ask(scene, query, code=400))["reason"] == "BadRequest"
 
 
-async def test_a_node_without_rules_says_so(scene: Scene) -> None:
-    scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
-    status, text = await scene.get("/v1/alerts")
+async def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
+    async with serve(tmp_path, sources={"alerts": None}) as scene:
+        status, text = await scene.get("/v1/alerts")
     assert status == 404
     assert "--no-alerts" in text
 
 
-async def test_an_observer_says_that_it_asks_none(scene: Scene) -> None:
-    scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
-    scene.view.sync_state = None
-    status, text = await scene.get("/v1/alerts")
+async def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
+    async with serve(tmp_path, sources={"alerts": None}) as scene:
+        scene.view.sync_state = None
+        status, text = await scene.get("/v1/alerts")
     assert status == 404
     assert "an observer evaluates no alert rules" in text

@@ -9,10 +9,12 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodCondition
-from podstatus.workers.shutdown.manager import NOT_READY_MESSAGE
+from podstatus.workers.shutdown.manager import NOT_READY_MESSAGE, ShutdownManager
+from podstatus.workers.shutdown.plan import default_periods
 from podstatus.workers.shutdown.progress import DRAINED, DRAINING, OFF
 from tests.support import node_in_memory
 from tests.support.node_in_memory import NodeInMemory, with_deadline
+from tests.support.pod_services import ignore
 
 CRITICAL = 2_000_000_000
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -116,13 +118,21 @@ class BusyClock:
 async def test_a_group_has_its_time_and_no_more_on_a_busy_machine(node: NodeInMemory) -> None:
     node.create(a_pod("never", "stop=never, kill=never"))
     await node.passes(1)
-    node.agent.shutdown._clock = BusyClock(node.clock)
-    node.agent.shutdown.begin()
-    through = asyncio.create_task(node.agent.shutdown.wait_done())
+    shutdown = ShutdownManager(
+        structs.replace(node.agent.shared, clock=BusyClock(node.clock)),
+        node.agent.workers,
+        default_periods(30, 10),
+        record_event=ignore,
+        on_change=ignore,
+    )
+    running = asyncio.create_task(shutdown.run())
+    shutdown.begin()
+    through = asyncio.create_task(shutdown.wait_done())
     await node.passes(19)
     assert not through.done()
     await node.passes(2)
     assert through.done(), "20 s are over"
+    running.cancel()
 
 
 async def test_a_clock_that_is_set_ahead_takes_no_time_from_a_group(node: NodeInMemory) -> None:

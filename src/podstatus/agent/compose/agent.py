@@ -22,6 +22,7 @@ from podstatus.agent.daemon.sample_pods import create_sample_pods
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.export import about_agent
 from podstatus.alerts.actions.node_taints import AlertTaints
+from podstatus.alerts.ports import AlertReader
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
@@ -40,7 +41,7 @@ from podstatus.web.kubelet.health import HealthCheck, HealthListener, heartbeat_
 
 logger = logging.getLogger(__name__)
 
-_DRAIN_SECONDS = 2.0
+DRAIN_SECONDS = 2.0
 """Time to send pending statuses and events at a stop. The embedded API server then has 1.5 s to
 stop, and the whole agent has 5 s."""
 _PROBE_RETRY_SECONDS = 1.0
@@ -100,7 +101,7 @@ class NodeAgent:
                 url=lambda: server.url,
             )
         )
-        alerts = None if self._alerts is None else self._alerts.service
+        alerts = self.alerts
         watch_counts = WatchCounts()
         self._metric_pages = build_metric_pages(
             shared,
@@ -109,12 +110,12 @@ class NodeAgent:
             self.status_view,
             alerts=alerts,
             watch_counts=watch_counts,
-            checks=self._checks,
+            checks=self.checks,
         )
         self._handler_dependencies = HandlerDependencies(
             pods=AgentPods(self._pods.pod_manager, self._pods.status_manager, shared.pleg),
             runtime=shared.counted_runtime,
-            checks=self._checks,
+            checks=self.checks,
             drain=self._pods.shutdown,
             logs=context.root.folder("logs"),
             view=self.status_view,
@@ -161,9 +162,9 @@ class NodeAgent:
                     await self._serve(lambda: on_serving(addresses))
                 except asyncio.CancelledError:
                     # Drain statuses and events concurrently; in sequence they would take too long.
-                    self._pods.status_manager.stop(drain=_DRAIN_SECONDS)
+                    self._pods.status_manager.stop(drain=DRAIN_SECONDS)
                     record.cancel()
-                    await shared.recorder.drain(_DRAIN_SECONDS)
+                    await shared.recorder.drain(DRAIN_SECONDS)
                     await sync
                     raise
 
@@ -237,7 +238,7 @@ class NodeAgent:
         host, port = self._settings.healthz_bind_address, self._settings.healthz_port
         if port is None:
             return ""
-        listener = HealthListener(host, port, self._checks)
+        listener = HealthListener(host, port, self.checks)
         try:
             port = await listener.start()
         except OSError as error:
@@ -249,7 +250,13 @@ class NodeAgent:
         stack.push_async_callback(listener.stop)
         return f"http://{host_and_port(host, str(port))}"
 
-    def _checks(self) -> dict[str, HealthCheck]:
+    @property
+    def alerts(self) -> AlertReader | None:
+        """The alerts of the node; None if alerts are disabled."""
+        return None if self._alerts is None else self._alerts.service
+
+    def checks(self) -> dict[str, HealthCheck]:
+        """Return the health checks by name."""
         checks = heartbeat_checks(self._shared.heartbeats)
         if self._settings.history:
             checks["history"] = self._shared.history.health

@@ -14,7 +14,7 @@ from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure_conditions import PressureMonitor, parse_thresholds
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.node_addresses import node_addresses
-from podstatus.node.machine.reader import DiskReader
+from podstatus.node.machine.reader import DiskReader, read_machine
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage, no_pod_usage
 from podstatus.node.ports import NodeHealthCheck, node_problems
@@ -59,6 +59,7 @@ class AgentNodeServices:
             clock=clock,
             pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
+            read=read_machine,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=pressure.observe,
         )

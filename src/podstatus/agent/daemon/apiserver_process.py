@@ -32,7 +32,7 @@ READY_FD_VARIABLE = "PODSTATUS_READY_FD"
 APISERVER_COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
 _START_TIMEOUT_SECONDS = 30.0
 """A start takes about 1 s on an idle machine."""
-_STOP_TIMEOUT_SECONDS = 1.0
+STOP_TIMEOUT_SECONDS = 1.0
 """Then the child is killed: the whole agent stops within 5 s."""
 _BACKOFF = Backoff(initial_seconds=0.2, max_seconds=10.0)
 _BACKOFF_RESET_SECONDS = 60.0
@@ -191,7 +191,7 @@ class EmbeddedApiServer:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            async with asyncio.timeout(_STOP_TIMEOUT_SECONDS):
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
                 await process.wait()
         except TimeoutError:
             logger.warning("API server did not stop in time, killed it: pid=%s", process.pid)

@@ -53,7 +53,7 @@ from podstatus.workers.shutdown.plan import total_seconds
 logger = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_STOP_SECONDS = 4.5
+STOP_SECONDS = 4.5
 """Hard-exit deadline: a stop takes less than 5 s, whatever hangs."""
 
 
@@ -140,9 +140,9 @@ async def run_agent(
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 draining = None if whole.done() else node.drainable()
                 if draining is not None and await should_drain(settings):
-                    stop.set_deadline(total_seconds(settings.shutdown_periods) + _STOP_SECONDS)
+                    stop.set_deadline(total_seconds(settings.shutdown_periods) + STOP_SECONDS)
                     drained = await drain_before_stop(draining, whole, report)
-                    stop.set_deadline(_STOP_SECONDS)
+                    stop.set_deadline(STOP_SECONDS)
                 whole.cancel()
                 stopping.cancel()
         except BaseExceptionGroup as errors:
@@ -346,7 +346,7 @@ class _StopSignal:
         if self.requested.is_set():
             return
         self.requested.set()
-        self.set_deadline(_STOP_SECONDS)
+        self.set_deadline(STOP_SECONDS)
         for number in _SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)

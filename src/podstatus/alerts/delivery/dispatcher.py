@@ -71,6 +71,15 @@ class AlertDispatcher:
                 if receiver.queue.has(alert.id):
                     receiver.add(alert)
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of actions that it has notifiers for."""
+        return frozenset(self._notifiers)
+
+    async def flushed(self) -> None:
+        """Wait until all changes up to now are on disk."""
+        await self._persister.flushed()
+
     def deliveries(self) -> Sequence[DeliveryState]:
         return [receiver.state for receiver in self._receivers.values()]
 

@@ -95,6 +95,11 @@ class BudgetedEvaluator:
         self.close()
         self._stop_child()
 
+    @property
+    def pid(self) -> int | None:
+        """The process that evaluates the rules; None while there is none."""
+        return None if self._child is None else self._child.pid
+
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
         return [self._check(rule) for rule in rules]
 

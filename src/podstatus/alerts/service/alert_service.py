@@ -105,6 +105,11 @@ class AlertService:
         self._failures = FailureLog(logger, "evaluating alert rules", expected=EvaluatorError)
         engine.restore(map(self._wall_times.to_monotonic, dispatcher.restored.values()))
 
+    @property
+    def action_kinds(self) -> frozenset[str]:
+        """The kinds of actions that can be executed."""
+        return self._dispatcher.kinds
+
     # AlertReader
 
     def alerts(self) -> Mapping[AlertId, Alert]:

@@ -42,7 +42,7 @@ def decode_cached(data: bytes, kind: type[W]) -> W:
     text = data.rstrip(b"\n")
     if len(text) > _MAX_CACHED_BYTES:
         return decode_uncached(text, kind)
-    return cast(W, _decode_with_cache(text, kind))
+    return cast(W, decode_with_cache(text, kind))
 
 
 def decode_uncached(data: bytes, kind: type[W]) -> W:
@@ -51,7 +51,7 @@ def decode_uncached(data: bytes, kind: type[W]) -> W:
 
 
 @lru_cache(maxsize=_MAX_CACHED_OBJECTS)
-def _decode_with_cache(text: bytes, kind: type[Wire]) -> Wire:
+def decode_with_cache(text: bytes, kind: type[Wire]) -> Wire:
     return decode_uncached(text, kind)
 
 

@@ -158,6 +158,11 @@ class HistoryWriter(Generic[P]):
         self._queue.add(QueuedTransition(_entry(at, pod, transition), size))
 
     @property
+    def tracked_pods(self) -> int:
+        """The number of pods whose last state is in memory."""
+        return len(self._tracker)
+
+    @property
     def counts(self) -> HistoryCounts:
         return HistoryCounts(
             written=self._entries_written,

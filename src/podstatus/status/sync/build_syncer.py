@@ -1,5 +1,7 @@
 """Build the syncer that the policy selects."""
 
+import random
+
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.context import SyncContext
 from podstatus.status.sync.foreign_write_reporter import ForeignWriteReporter
@@ -20,5 +22,11 @@ def build_syncer(context: SyncContext, statuses: StatusStore, outbox: OutboxWrit
     queue = SyncQueue(options)
     sender = StatusSender(context, patcher, statuses, queue, outbox, options)
     return ParallelSyncer(
-        context, sender, statuses, queue, outbox=outbox, reporter=ForeignWriteReporter(context)
+        context,
+        sender,
+        statuses,
+        queue,
+        outbox=outbox,
+        reporter=ForeignWriteReporter(context),
+        jitter=random.random,
     )

@@ -6,7 +6,6 @@ of `podstatus.status.policy.ParallelSyncOptions`.
 
 import asyncio
 import logging
-import random
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
@@ -59,7 +58,7 @@ class ParallelSyncer:
         *,
         outbox: OutboxWriter,
         reporter: ForeignWriteReporter,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float],
     ) -> None:
         self._context = context
         self._clock = context.clock

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.alerts.rules.action_kinds import ACTIONS, REMEDIATION_KINDS
+from podstatus.alerts.service.alert_service import AlertService
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.e2e.alerting_node import PODS, AlertingNode, a_pod, shown, until
 
@@ -225,5 +226,5 @@ async def test_every_kind_of_action_has_a_deed(tmp_path: Path, server: ApiServer
     node = AlertingNode(tmp_path, server)
 
     async with node.running("rules: []") as alerts:
-        deeds = alerts._dispatcher._notifiers  # type: ignore[attr-defined]
-        assert set(deeds) == set(ACTIONS)
+        assert isinstance(alerts, AlertService)
+        assert alerts.action_kinds == set(ACTIONS)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podstatus.agent.compose import node_services
 from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import AlertReader
 from podstatus.node.decide.readings import MachineReading
@@ -53,9 +54,10 @@ def newest(alerts: AlertReader) -> Alert | None:
 
 
 async def test_memory_and_process_ids_that_run_out_and_are_there_again(
-    tmp_path: Path, server: ApiServerThread
+    tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, machine = SkippingClock(), Machine()
+    monkeypatch.setattr(node_services, "read_machine", machine.read)
     node = AlertingNode(
         tmp_path,
         server,
@@ -64,8 +66,6 @@ async def test_memory_and_process_ids_that_run_out_and_are_there_again(
         eviction_pressure_transition_period="1s",
     )
     async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
-        assert node.agent is not None
-        node.agent._node.usage._read = machine.read
 
         async def comes_to(wanted: set[str], state: str) -> bool:
             """After the machine was looked at again, which it is every 10 s."""

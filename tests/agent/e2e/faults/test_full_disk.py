@@ -55,7 +55,7 @@ def test_on_a_full_disk_exits_are_reported_pods_are_deleted_and_starts_wait(
     running = mortal_node(small_disk, "none", server=embedded_server, node=NODE)
     with running as node:
         # What it says is not to be lost.
-        node._log = small_disk.parent / "agent.log"
+        node.log_file = small_disk.parent / "agent.log"
         node.start()
         node.wait_ready(cluster)
         once = run_pod(node, cluster, "once", "Never")
@@ -101,7 +101,7 @@ def test_a_disk_that_has_room_again_keeps_no_pods_away(
 
     with mortal_node(small_disk, "none", server=embedded_server, node=NODE) as node:
         # What it says is not to be lost.
-        node._log = small_disk.parent / "agent.log"
+        node.log_file = small_disk.parent / "agent.log"
         node.start()
         node.wait_ready(cluster)
         filler = fill(small_disk)

@@ -104,7 +104,7 @@ def followed(server: Server, namespace: str) -> Iterator[Diary]:
     with server.watch(path) as watch:
 
         def follow() -> None:
-            while (event := watch._events.get()) is not None:
+            for event in watch.follow():
                 diary.write(event)
 
         thread = threading.Thread(target=follow)

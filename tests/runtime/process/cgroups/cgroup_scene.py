@@ -46,12 +46,11 @@ class Machine:
         self.kernel = FakeCgroupFolders(folder, controllers)
         finder = CgroupFinder("ps", is_root=True, folders=self.kernel)
         self.cgroups = finder.find(self.kernel.mountinfo(), "0::/\n")
-        self.cgroups._sleep = self._sleep
         self.base = folder / "ps"
-        self.slept = 0.0
 
-    def _sleep(self, seconds: float) -> None:
-        self.slept += seconds
+    @property
+    def slept(self) -> float:
+        return self.kernel.slept
 
     def text(self, name: str) -> str:
         return (self.base / name).read_text()

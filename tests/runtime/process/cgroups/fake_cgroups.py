@@ -34,10 +34,14 @@ class FakeCgroupFolders(CgroupFolders):
         self.refused: set[str] = set()
         """Names of files that cannot be written."""
         self.immortal: set[int] = set()
+        self.slept = 0.0
         self._add(top, controllers.split())
         if own:
             (top / "cgroup.subtree_control").write_text(controllers)
             self.create(top / own)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
 
     def mountinfo(self) -> str:
         place = str(self.top).replace(" ", "\\040")

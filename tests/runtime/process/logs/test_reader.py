@@ -269,7 +269,7 @@ def test_a_file_that_is_put_away_while_files_are_opened_is_not_missed(
     log.write("one")
     log.put_away()
     log.write("two")
-    opened = files._open
+    opened = files.open_log_file
     moments = [True]
 
     def open_late(path: Path) -> files.LogFile | None:
@@ -279,7 +279,7 @@ def test_a_file_that_is_put_away_while_files_are_opened_is_not_missed(
             log.write("three")
         return opened(path)
 
-    monkeypatch.setattr(files, "_open", open_late)
+    monkeypatch.setattr(files, "open_log_file", open_late)
     assert read(log) == b"one\ntwo\nthree\n"
 
 

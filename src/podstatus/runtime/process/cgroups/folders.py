@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,9 @@ class CgroupFolders:
             return file.read_text().strip()
         except OSError:
             return None
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def can_attach(self, folder: Path) -> bool:
         """Return whether processes may be moved into it."""

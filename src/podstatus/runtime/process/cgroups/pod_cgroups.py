@@ -13,8 +13,7 @@ nevertheless, and the caller learns about it:
 """
 
 import re
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -86,12 +85,11 @@ class Cgroups:
         self.version = version
         self._bases = dict(bases)
         """Parent cgroup of all pods, by controller; in version 2 the same for all."""
-        self._hierarchies = tuple(dict.fromkeys((*bases.values(), *others)))
+        self.hierarchies = tuple(dict.fromkeys((*bases.values(), *others)))
         """Including hierarchies without limits and accounting."""
         self.missing = dict(missing)
         """By controller, why it cannot be used."""
         self._folders = folders
-        self._sleep: Callable[[float], None] = time.sleep
 
     def create_pod(self, pod: Pod) -> None:
         """Create the cgroup of a pod with its limits. Raises LimitError.
@@ -146,7 +144,7 @@ class Cgroups:
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
         """Return a reader of the interface files of a pod or container; None without a cgroup."""
         path = _relative_path(pod_uid, *container_id)
-        if path is None or not any((base / path).is_dir() for base in self._hierarchies):
+        if path is None or not any((base / path).is_dir() for base in self.hierarchies):
             return None
         return partial(self._read, path)
 
@@ -161,7 +159,7 @@ class Cgroups:
         """Kill all processes of a container; its cgroup stays. Raises CgroupInUseError."""
         path = _relative_path(pod_uid, container_id)
         if path is not None:
-            for base in self._hierarchies:
+            for base in self.hierarchies:
                 self._kill_folder(base / path)
 
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
@@ -177,7 +175,7 @@ class Cgroups:
 
         Call it before the first pod is started: a pod created meanwhile would be removed.
         """
-        names = {name for base in self._hierarchies for name in self._folders.child_names(base)}
+        names = {name for base in self.hierarchies for name in self._folders.child_names(base)}
         errors = []
         for name in sorted(names - {f"{_POD}{uid}" for uid in keep}):
             try:
@@ -189,7 +187,7 @@ class Cgroups:
 
     def close(self) -> None:
         """Remove the parent cgroup of all pods, if it is empty."""
-        for base in self._hierarchies:
+        for base in self.hierarchies:
             if not self._folders.child_names(base):
                 self._folders.remove(base)
 
@@ -207,7 +205,7 @@ class Cgroups:
 
     def _create_in_hierarchies(self, path: Path) -> dict[str, str]:
         errors: dict[str, str] = {}
-        for base in self._hierarchies:
+        for base in self.hierarchies:
             try:
                 self._create_path(base, path)
             except OSError as error:
@@ -217,7 +215,7 @@ class Cgroups:
 
     def _create_leaf(self, path: Path) -> dict[str, str]:
         errors: dict[str, str] = {}
-        for base in self._hierarchies:
+        for base in self.hierarchies:
             try:
                 self._folders.create(base / path / _LEAF)
             except OSError as error:
@@ -246,7 +244,7 @@ class Cgroups:
 
     def _paths(self, path: Path) -> CgroupPaths:
         leaf = path / _LEAF
-        leaves = [base / leaf for base in self._hierarchies if (base / leaf).is_dir()]
+        leaves = [base / leaf for base in self.hierarchies if (base / leaf).is_dir()]
         # Version 1 counts OOM kills in the process's own cgroup, version 2 also in its parents.
         counted = leaf if self.version is CgroupVersion.V1 else path
         memory = self._bases.get("memory")
@@ -258,7 +256,7 @@ class Cgroups:
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
         # Version 2 counts CPU time even without the cpu controller.
-        others = self._hierarchies if self.version is CgroupVersion.V2 else ()
+        others = self.hierarchies if self.version is CgroupVersion.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
 
@@ -272,7 +270,7 @@ class Cgroups:
 
     def _remove(self, path: Path | None) -> None:
         if path is not None:
-            for base in self._hierarchies:
+            for base in self.hierarchies:
                 self._remove_folder(base / path)
 
     def _remove_folder(self, folder: Path) -> None:
@@ -293,7 +291,7 @@ class Cgroups:
     def _retries(self) -> Iterator[None]:
         for number in range(_MAX_ATTEMPTS):
             if number:
-                self._sleep(_RETRY_SECONDS)
+                self._folders.sleep(_RETRY_SECONDS)
             yield
 
 

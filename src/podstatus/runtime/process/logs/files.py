@@ -109,7 +109,7 @@ def open_log(log: Path) -> list[LogFile]:
     for _ in range(_MAX_OPEN_ATTEMPTS):
         names = _file_names(log)
         close_all(files)
-        files = [file for name in names if (file := _open(log.with_name(name))) is not None]
+        files = [file for name in names if (file := open_log_file(log.with_name(name))) is not None]
         # The same names before and after: no rotation in between, so each name was one file.
         if _file_names(log) == names:
             break
@@ -170,7 +170,7 @@ def _is_complete(name: str) -> bool:
     return not name.endswith((".gz", ".tmp"))
 
 
-def _open(path: Path) -> LogFile | None:
+def open_log_file(path: Path) -> LogFile | None:
     with suppress(OSError):
         file = LogFile(os.open(path, _OPEN_FLAGS))
         if file.is_regular:

@@ -28,7 +28,7 @@ from podstatus.kube.api_errors import (
     UnavailableError,
 )
 from podstatus.kube.objects.event import Event
-from podstatus.kube.objects.meta import ObjectReference
+from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodEvents, PodReference
 from podstatus.testing.builders import make_pod
@@ -432,7 +432,7 @@ async def test_any_thread_may_record() -> None:
 
 async def test_the_status_manager_records_events_about_pods() -> None:
     async with Scene().running() as scene:
-        events: PodEvents = StatusEvents(scene.recorder, "node")
+        events: PodEvents = StatusEvents(scene.recorder, "node", on_foreign_write=print)
         events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
         await run_ready_tasks()
     (event,) = scene.sink.events.values()
@@ -443,13 +443,17 @@ async def test_the_status_manager_records_events_about_pods() -> None:
 
 async def test_a_foreign_status_write_is_an_event_about_the_node() -> None:
     async with Scene().running() as scene:
-        events: PodEvents = StatusEvents(scene.recorder, "node-a")
+        writes: list[tuple[NamedPod, str]] = []
+        events: PodEvents = StatusEvents(
+            scene.recorder, "node-a", on_foreign_write=lambda *write: writes.append(write)
+        )
         events.warn(PodReference("n", "p", ApiUID("u")), "ForeignStatusWrite", "x was changed")
         await run_ready_tasks()
     (event,) = scene.sink.events.values()
     about = event.involved_object
     assert (about.kind, about.name) == ("Node", "node-a")
     assert (event.type, event.message) == ("Warning", "Pod n/p: x was changed")
+    assert [(pod.name, message) for pod, message in writes] == [("p", "x was changed")]
 
 
 async def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> None:

@@ -130,7 +130,8 @@ def test_an_ignored_probe_result_says_which_case_it_was(
         container = (status.container_statuses or ())[0].container_id
     node.manager.set_container_readiness(pod.uid, container, ready=True)
     message = line(debug, "probe result ignored")
-    assert f"uid={pod.uid}" in message
+    name = f"{pod.namespace}/{pod.name}" if known or has_status else ""
+    assert f"pod={name} uid={pod.uid}" in message
     assert message.endswith(f"reason={why!r}")
 
 

@@ -104,7 +104,7 @@ class AgentInMemory:
             self.directory,
             self.lives,
             startup_latency=latency,
-            events=StatusEvents(recorder, "node"),
+            events=StatusEvents(recorder, "node", on_foreign_write=ignore),
             outbox=world.outbox,
             state=world.state,
             clock=clock,

@@ -463,7 +463,14 @@ class StatusManager:
         why = unmodified_reason(
             None if entry is None else entry.status, container_id, has_pod=pod is not None
         )
-        logger.debug("probe result ignored: uid=%s container=%s reason=%r", uid, container_id, why)
+        known = pod or entry
+        logger.debug(
+            "probe result ignored: pod=%s uid=%s container=%s reason=%r",
+            "" if known is None else f"{known.namespace}/{known.name}",
+            uid,
+            container_id,
+            why,
+        )
 
     def _pending_reason(self, uid: str) -> str | None:
         pending = self._store.resize(PodUID(uid)).pending

@@ -18,7 +18,7 @@ class StatusEvents:
         recorder: EventRecorder,
         node: str,
         *,
-        on_foreign_write: Callable[[NamedPod, str], None] | None = None,
+        on_foreign_write: Callable[[NamedPod, str], None],
     ) -> None:
         """`on_foreign_write` is called with the pod and the message of a foreign status write."""
         self._recorder = recorder
@@ -27,8 +27,7 @@ class StatusEvents:
 
     def warn(self, pod: NamedPod, reason: str, message: str) -> None:
         if reason == reasons.FOREIGN_STATUS_WRITE:
-            if self._on_foreign_write is not None:
-                self._on_foreign_write(pod, message)
+            self._on_foreign_write(pod, message)
             message = f"Pod {pod.namespace}/{pod.name}: {message}"
             self._recorder.warn(node_reference(self._node), reason, message)
             return

@@ -38,7 +38,7 @@ from podstatus.runtime.process.state.pod_state import (
 )
 from podstatus.runtime.process.state.pod_table import PodTable
 from podstatus.runtime.process.usage.collector import PodUsage, RunningContainer, UsageCollector
-from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
+from podstatus.runtime.process.usage.disk_usage import DiskUsageCache, folder_size
 from podstatus.runtime.streams import (
     LogOptions,
     ProcessStream,
@@ -75,7 +75,9 @@ class ProcessRuntime:
         self._shim_control = ShimControl(self._records, pods, limits)
         self._starter = Starter(self._shim_control, preparer, clock=clock, log_limits=log_limits)
         self._stopper = Stopper(self._shim_control)
-        disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path, clock=clock)
+        disk_usage = DiskUsageCache(
+            lambda uid: self._records.pod_folder(uid).path, clock=clock, size_of=folder_size
+        )
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False

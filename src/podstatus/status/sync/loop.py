@@ -55,7 +55,7 @@ class SyncLoop:
         wake_up: WakeUp[Wake],
         clock: Clock,
         period: float,
-        heartbeat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None],
     ) -> None:
         self._syncer = syncer
         self._clock = clock

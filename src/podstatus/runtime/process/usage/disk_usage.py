@@ -35,11 +35,11 @@ class DiskUsageCache:
         folder_of: Callable[[PodUID], Path],
         *,
         clock: Clock,
-        size_of: "Callable[[Path], int | None] | None" = None,
+        size_of: Callable[[Path], int | None],
     ) -> None:
         self._folder_of = folder_of
         self._clock = clock
-        self._size_of = size_of or folder_size
+        self._size_of = size_of
         self._sizes: dict[PodUID, tuple[int, int | None]] = {}
         self._scan: _Scan | None = None
 

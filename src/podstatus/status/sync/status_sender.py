@@ -195,7 +195,8 @@ class StatusSender:
         try:
             return await self._patcher.send(sync, base, if_unchanged=if_unchanged)
         except BusyError:
-            self._queue.update(sync.uid, PodSyncState.patch_not_applied)
+            late = state.may_land_late
+            self._queue.update(sync.uid, lambda now: now.patch_not_applied(may_land_late=late))
             raise
 
     def _record_acknowledged(self, sync: PodSync, pod: Pod) -> None:

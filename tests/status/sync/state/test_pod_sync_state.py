@@ -66,7 +66,9 @@ def test_a_patch_without_a_response_requires_a_get() -> None:
 
 
 def test_a_patch_that_was_not_applied_requires_no_get() -> None:
-    assert NEW.patch_started().patch_not_applied().patch_base(at("7"), 0) == at("7")
+    assert NEW.patch_started().patch_not_applied(may_land_late=False).patch_base(at("7"), 0) == at(
+        "7"
+    )
 
 
 def test_a_response_that_the_watch_does_not_show_for_long_requires_a_get() -> None:
@@ -88,7 +90,8 @@ def test_a_patch_may_land_late_until_a_later_one_is_answered() -> None:
     late = NEW.patch_started()
     assert late.read(at("8"), 0).may_land_late
     assert not late.acknowledged(at("8"), 1, 0).may_land_late
-    assert not late.patch_not_applied().may_land_late
+    assert late.patch_not_applied(may_land_late=True).may_land_late  # an earlier one
+    assert not late.patch_not_applied(may_land_late=False).may_land_late
     assert not late.object_replaced().may_land_late  # or a conflict would be followed by another
     assert not late.for_object(ApiUID("other")).may_land_late
 

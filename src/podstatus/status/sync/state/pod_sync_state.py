@@ -125,9 +125,9 @@ class PodSyncState(msgspec.Struct, frozen=True, kw_only=True):
         """Without a response, the patch may or may not be applied."""
         return structs.replace(self, is_uncertain=True, may_land_late=True)
 
-    def patch_not_applied(self) -> "PodSyncState":
-        """The server refused to process the patch."""
-        return structs.replace(self, is_uncertain=False, may_land_late=False)
+    def patch_not_applied(self, *, may_land_late: bool) -> "PodSyncState":
+        """The server refused to process the patch; `may_land_late` as before it."""
+        return structs.replace(self, is_uncertain=False, may_land_late=may_land_late)
 
     def read(self, pod: Pod, now: float) -> "PodSyncState":
         """The server returned this pod. A pod has at most one request in flight."""

@@ -19,7 +19,7 @@ from podstatus.observe.history.writer import Retention
 from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.observe.transitions.tracker import estimate_status_size
 from podstatus.testing.builders import ended, make_pod, make_status
-from podstatus.testing.clock import FakeClock
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 
 POD = make_pod("web")
 
@@ -148,11 +148,11 @@ def test_the_rest_is_written_beside_the_loop(
     async def live() -> None:
         writer = StatusHistoryWriter(history, clock=FakeClock())
         task = asyncio.create_task(writer.run())
-        await asyncio.sleep(0.01)
+        await run_ready_tasks()
         monkeypatch.setattr(history, "append", slow)
         update(writer, "Pending", "Running")
         task.cancel()
-        await asyncio.sleep(0.05)
+        await run_ready_tasks()
         loop_lives.set()
         await asyncio.wait({task})
 
@@ -224,7 +224,7 @@ async def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> Non
     clock = FakeClock()
     writer = StatusHistoryWriter(history, clock=clock)
     task = asyncio.create_task(writer.run())
-    await asyncio.sleep(0.01)
+    await run_ready_tasks()
     update(writer, "Pending")
     task.cancel()
     await asyncio.wait({task})

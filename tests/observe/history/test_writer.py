@@ -12,6 +12,7 @@ from podstatus import PodStatus
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
 from podstatus.observe.history.writer import SummaryHistoryWriter
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
+from podstatus.observe.transitions.compare_statuses import SYNC, Transition
 from podstatus.testing.builders import make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 
@@ -183,6 +184,18 @@ def test_of_pods_without_an_end_those_are_known_that_were_noted_after_a_moment(
         one.pod_changed(pod)
     write(one)
     assert sorted(it.name for it in history.unfinished_pods(after=newest)) == ["new", "web"]
+
+
+def test_an_event_after_its_end_does_not_make_a_pod_unfinished(history: History) -> None:
+    one = history_writer(history)
+    for name in ("old", "web"):
+        one.pod_changed(summary(RUNNING, name))
+    one.pod_finished(summary(RUNNING, "old"))
+    for name in ("old", "web"):
+        one.add_event(summary(RUNNING, name), "Normal", "Killing", "Stopping container app")
+        one.add_entry(summary(RUNNING, name), Transition(kind=SYNC, duration_seconds=2.0))
+    write(one)
+    assert [it.name for it in history.unfinished_pods()] == ["web"]
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])

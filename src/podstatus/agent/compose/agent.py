@@ -196,6 +196,7 @@ class NodeAgent:
                 self._pods.snapshot_updater,
                 self._pods.workers,
                 self._pods.housekeeping,
+                self._pods.removed_pods,
                 self._pods.shutdown,
                 self._pods.resize_controller,
                 self._node.usage,

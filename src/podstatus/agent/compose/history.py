@@ -151,12 +151,15 @@ class AgentHistory(HistoryFile[StatusHistoryWriter]):
         super().__init__(settings, root, build_writer)
         self.downtime: AgentDowntime | None = None
         """Must be registered as a status notifier before `writer`."""
+        self.unfinished_pods: tuple[ObjectReference, ...] = ()
+        """Pods of earlier agents whose end is not recorded."""
         self._translate_uid = translate_uid
         self._on_foreign_write = on_foreign_write
         if self.store is not None and self.writer is not None:
             self.downtime = AgentDowntime(
                 self.writer, self.path, self.store.pod_uids(), last_alive_at=since, clock=clock
             )
+            self.unfinished_pods = _unfinished_pods(self.store)
 
     def record_event(self, about: ObjectReference, type_: str, reason: str, message: str) -> None:
         """Record an event, if it is about a pod."""
@@ -195,6 +198,14 @@ class RecordingCounters(Counters):
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
         self._history.record_slow_sync(uid, namespace, name, duration_seconds)
+
+
+def _unfinished_pods(store: History) -> tuple[ObjectReference, ...]:
+    try:
+        return tuple(store.unfinished_pods())
+    except HistoryError as error:
+        logger.warning("cannot record pods removed during downtime: error=%s", error)
+        return ()
 
 
 def _container_name(field_path: str) -> str:

@@ -4,6 +4,7 @@ from functools import partial
 
 from podstatus.agent.compose.dependencies import AgentDependencies, Signal
 from podstatus.agent.compose.history import RecordingCounters
+from podstatus.agent.compose.removed_pods import RemovedPods
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.checkpoint.allocation_checkpoint import FileState
@@ -91,7 +92,16 @@ class PodServices:
         self.snapshot_updater = SnapshotUpdater(
             SnapshotCache(), self.pod_manager, self.status_manager
         )
-        for notifier in (history.downtime, self.snapshot_updater, history.writer):
+        self.removed_pods = RemovedPods(
+            history,
+            self.pod_manager,
+            self.pod_registry,
+            dependencies.pleg,
+            all_sources_ready=self.all_sources_ready,
+            clock=clock,
+        )
+        notifiers = (history.downtime, self.removed_pods, self.snapshot_updater, history.writer)
+        for notifier in notifiers:
             if notifier is not None:
                 self.status_manager.add_notifier(notifier)
         policy = WorkerPolicy(

@@ -76,15 +76,20 @@ _SELECT_ENTRIES = """
 SELECT moments.id, at, uid, namespace, name, kind, subject, before, after, reason, message
 FROM moments JOIN pods ON pods.id = moments.pod
 """
-_SELECT_UNFINISHED = """
-SELECT uid, namespace, name
-FROM pods JOIN moments ON moments.id = (SELECT max(id) FROM moments WHERE pod = pods.id)
-WHERE kind <> ? AND moments.id > ?
-"""
 _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?) s")
 """A duration as `after` of its row."""
 _NON_STATE_KINDS = (EVENT, SYNC, FOREIGN_WRITE, AGENT_DOWNTIME)
 """Kinds that are not part of a pod's state, and may follow its end."""
+_SELECT_UNFINISHED = """
+SELECT uid, namespace, name
+FROM pods JOIN moments ON moments.id = (
+    SELECT id FROM moments
+    WHERE pod = pods.id AND kind NOT IN (?, ?, ?, ?)
+    ORDER BY id DESC LIMIT 1
+)
+WHERE kind <> ? AND moments.id > ?
+"""
+"""Parameters: the kinds above, FINISHED, and an ID."""
 _MAX_TEXT_LENGTH = 1024
 """Characters of a message that are stored."""
 _BUSY_SECONDS = 5.0
@@ -293,12 +298,13 @@ class History(HistoryReader):
         return last
 
     def unfinished_pods(self, *, after: int = 0) -> list[ObjectReference]:
-        """Return the pods whose last entry is not their end, and is after an ID.
+        """Return the pods whose last entry of their state is not their end, and is after an ID.
 
         Raises HistoryError.
         """
+        values = (*_NON_STATE_KINDS, FINISHED, after)
         with self._translate_errors("read"):
-            rows = self._database.execute(_SELECT_UNFINISHED, (FINISHED, after)).fetchall()
+            rows = self._database.execute(_SELECT_UNFINISHED, values).fetchall()
         return [ObjectReference(uid=uid, namespace=space, name=name) for uid, space, name in rows]
 
     def newest_id(self) -> int:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.meta import NamedPod
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history.writer import HistoryWriter
@@ -77,23 +78,29 @@ class AgentDowntime:
         self._writer = writer
         self._path = _heartbeat_path(history)
         self._clock = clock
-        self._started_at = clock.now()
+        self.started_at = clock.now()
+        """In nanoseconds since the Unix epoch."""
         self._downtime_seconds = (
-            0.0 if last_alive_at is None else (self._started_at - last_alive_at) / _SECOND
+            0.0 if last_alive_at is None else (self.started_at - last_alive_at) / _SECOND
         )
         # After a clock step backwards the downtime is unknown.
         self._unreported_pods = set(known_pods) if self._downtime_seconds > 0 else set()
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
         """Add a downtime entry when a known pod is seen for the first time."""
-        if pod.uid not in self._unreported_pods:
-            return
-        self._unreported_pods.discard(pod.uid)
-        downtime = Transition(kind=AGENT_DOWNTIME, duration_seconds=self._downtime_seconds)
-        self._writer.add_entry(pod, downtime, at=self._started_at)
+        self.record(pod)
 
     def on_pod_removed(self, pod: Pod) -> None:
         """Do nothing: a pod that has finished needs no downtime entry."""
+
+    def record(self, pod: NamedPod) -> None:
+        """Add a downtime entry for a known pod that has none yet."""
+        uid = PodUID(pod.uid)
+        if uid not in self._unreported_pods:
+            return
+        self._unreported_pods.discard(uid)
+        downtime = Transition(kind=AGENT_DOWNTIME, duration_seconds=self._downtime_seconds)
+        self._writer.add_entry(pod, downtime, at=self.started_at)
 
     async def run(self) -> None:
         """Touch the heartbeat file every second, until cancelled."""

@@ -51,6 +51,10 @@ def pods(node: ProcessNode) -> list[dict[str, dict[str, str]]]:
     return [pod for pod in node.cluster.pods() if "static" not in pod["metadata"]["name"]]
 
 
+def transitions(node: ProcessNode, name: str) -> list[dict[str, str]]:
+    return list(node.ask(f"/v1/pods/default/{name}/timeline")["transitions"])
+
+
 def assert_ended(running: list[psutil.Process]) -> None:
     assert len(running) > 3
     until(lambda: not any(it.is_running() for it in running), lambda: running)
@@ -86,6 +90,9 @@ def test_what_a_killed_agent_left_is_taken_down(node: ProcessNode) -> None:
     assert result.stdout.startswith("terminating the containers of 1 pod: default/web\n")
     assert_ended(running)
     assert node.start_ready().pods() == []
+    ends = until(lambda: [it for it in transitions(node, "web") if it["kind"] == "finished"])
+    assert [end["reason"] for end in ends] == ["RemovedDuringDowntime"]
+    assert transitions(node, "web")[-2]["kind"] == "away"
 
 
 def test_a_stopped_agent_leaves_containers_that_down_ends_with_their_files(

@@ -2,11 +2,13 @@
 
 import hashlib
 import importlib
+import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -59,10 +61,28 @@ def test_progress_is_a_line_for_each_package(tool: ModuleType) -> None:
         "Successfully installed aiohttp-3.14.5\n",
     ]
     assert list(tool.progress(output, 3)) == [
-        "    1/2 aiohttp 3.14.5",
-        "    2/2 cffi 2.1.1",
-        "  unpacking 1 package",
+        "  1/2 aiohttp 3.14.5",
+        "  2/2 cffi 2.1.1",
+        "unpacking 1 package",
     ]
+
+
+def test_a_step_that_prints_nothing_shows_that_it_runs(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tool, "PIPE_SECONDS", 0.001)
+    calls, shown_twice = itertools.count(1), threading.Event()
+
+    def describe() -> str:
+        if (call := next(calls)) == 3:
+            shown_twice.set()
+        return f"{call} done"
+
+    with tool.Step("unpacking") as step:
+        step.show(describe)
+        assert shown_twice.wait(60)
+    shown = capsys.readouterr().out
+    assert re.match(r"unpacking\n(  \d+ s\n)*  1 done\n  2 done, \d+ s\n", shown), shown
 
 
 def make_wheel(folder: Path) -> str:

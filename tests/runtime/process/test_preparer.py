@@ -129,7 +129,8 @@ def test_an_image_has_no_command(plain: Setting) -> None:
     assert refused.message == (
         'the process runtime has no images: container "nginx" needs a command that exists on this '
         "machine; delete the pod and set one, e.g. "
-        "kubectl run nginx --image='nginx:1 x' --command -- sleep infinity"
+        "kubectl run nginx --image='nginx:1 x' --command -- "
+        "sh -c 'trap exit TERM; sleep infinity & wait'"
     )
 
 

@@ -59,6 +59,8 @@ from podstatus.runtime.process.volumes.volume_manager import VolumeManager
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 _MAX_HOSTNAME_LENGTH = 63
 _EXEC_RESERVED_BYTES = 64 * 1024
+_EXAMPLE_COMMAND = "sh -c 'trap exit TERM; sleep infinity & wait'"
+"""Handles SIGTERM: PID 1 of a pid namespace ignores it otherwise, until the grace period ends."""
 """Reserved for PATH, HOME, HOSTNAME and the arguments of the wrapper programs."""
 _OLD_BUBBLEWRAP = (
     "this bubblewrap mounts by path only, and another pod may replace what is at the path; install "
@@ -300,7 +302,7 @@ def _no_command(container: Container) -> CannotStartError:
         "CreateContainerError",
         f"the process runtime has no images: container {go_quoted(container.name)} needs a command "
         "that exists on this machine; delete the pod and set one, e.g. "
-        f"kubectl run {name} --image={image} --command -- sleep infinity",
+        f"kubectl run {name} --image={image} --command -- {_EXAMPLE_COMMAND}",
     )
 
 

@@ -1,6 +1,7 @@
 """`kubectl run` as people try it first: a shell on a terminal, and an image without a command."""
 
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,11 +63,13 @@ def test_an_image_without_a_command_shows_the_remedy(node: AgentProcess) -> None
     cluster = node.cluster
     kubectl(node, "run", "nginx", "--image=nginx")
     pod = cluster.wait_for("nginx", _is_waiting)
-    remedy = "kubectl run nginx --image=nginx --command -- sleep infinity"
+    remedy = (
+        "kubectl run nginx --image=nginx --command -- sh -c 'trap exit TERM; sleep infinity & wait'"
+    )
     assert container(pod)["state"]["waiting"]["message"].endswith(remedy)
     cluster.wait_for_event("Pulled", "nginx", "the process runtime runs programs on the host")
     kubectl(node, "delete", "pod", "nginx")
-    kubectl(node, *remedy.split()[1:])
+    kubectl(node, *shlex.split(remedy)[1:])
     (pod,) = cluster.wait_ready("nginx")
     assert container(pod)["imageID"] == ""
 

@@ -5,7 +5,7 @@ AgentError     the agent cannot start or continue; the message has the reason an
 
 EXIT_FAILURE = 1
 EXIT_CONFIG = 2
-"""Exit code of failures that a restart does not repair: settings, an unusable root-dir."""
+"""Exit code of failures that a restart does not repair: settings, an unusable root directory."""
 
 
 class AgentError(Exception):

@@ -69,7 +69,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     used: Mapping[str, float] = {}
     """Measured usage: `cpu` in cores, `memory` in bytes, `pids`; unknown ones are missing."""
     used_fractions: Mapping[str, float] = {}
-    """Used fractions from 0 to 1: `cpu`, `memory`, and `disk`, the disk of the root-dir."""
+    """Used fractions from 0 to 1: `cpu`, `memory`, and `disk`, the disk of the root directory."""
     disk_full_in_seconds: float | None = None
     """At the rate of the last hour; None: unknown, or the disk does not fill up."""
     pods: int = 0

@@ -17,7 +17,7 @@ _NO_RUNTIME = "simulated"
 """AgentSettings needs a runtime; an observer never uses it."""
 _NO_CLUSTER = (
     "--kubeconfig: required; pass the kubeconfig of the cluster to observe (for an agent with the "
-    "embedded API server: the file kubeconfig in its root-dir)"
+    "embedded API server: the file kubeconfig in its root directory)"
 )
 
 

@@ -92,7 +92,7 @@ NODE_FACTS = (
     Fact("node.leaseAgeSeconds", "int", "Seconds since its lease was renewed."),
     Fact("node.cpuUsedFraction", "double", "Used fraction of its CPUs: 0.0 to 1.0."),
     Fact("node.memoryUsedFraction", "double", "Used fraction of its memory: 0.0 to 1.0."),
-    Fact("node.diskUsedFraction", "double", "Used fraction of the disk of the agent's root-dir."),
+    Fact("node.diskUsedFraction", "double", "Used fraction of the root directory's disk."),
     Fact(
         "node.diskFullInSeconds",
         "int",

@@ -39,7 +39,7 @@ _UNKNOWN_AUTHORITY_CODES = (18, 19, 20, 21)
 MISSING_AUTHORITY = (
     "this server trusts no certificate authority for nodes; start it with "
     "--node-certificate-authority FILE, the CA bundle of the nodes' serving certificates "
-    "(pki/agent.crt in the root-dir of a podstatus node); see "
+    "(pki/agent.crt in the root directory of a podstatus node); see "
     "docs/reference/http/kubelet-endpoints.md"
 )
 

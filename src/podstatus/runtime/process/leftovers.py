@@ -1,4 +1,4 @@
-"""End the pods that stopped agents left running. The caller holds the lock of their root-dir."""
+"""End the pods that stopped agents left running. The caller holds the root directory's lock."""
 
 import asyncio
 from collections.abc import Iterable

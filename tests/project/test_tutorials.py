@@ -1,4 +1,4 @@
-"""Each tutorial works as it stands: its commands show what the page shows."""
+"""Each tutorial, and a guide like one, works as it stands: its commands show what it shows."""
 
 import ast
 import os
@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 TUTORIALS = ROOT / "docs" / "tutorials"
 ELSEWHERE = {"use-the-library", "write-a-runtime"}
 """Checked by tests/project/test_readme.py and tests/runtime/test_own_runtime_page.py."""
-PAGES = sorted(path for path in TUTORIALS.glob("*.md") if path.stem not in ELSEWHERE)
+PAGES = [
+    *sorted(path for path in TUTORIALS.glob("*.md") if path.stem not in ELSEWHERE),
+    ROOT / "docs" / "how-to" / "find-out-what-happened.md",
+]
 BIN = str(Path(sys.prefix, "bin"))
 PATH = ":".join(path for path in os.environ["PATH"].split(":") if path != BIN)
 ENVIRONMENT = {

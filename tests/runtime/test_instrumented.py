@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage, Usage
 from podstatus.runtime import port, streams
 from podstatus.runtime.instrumented import instrument
 from podstatus.runtime.port import CannotStartError, Runtime
@@ -64,6 +64,9 @@ class Offering(Plain):
     def container_usage(self) -> dict[PodUID, dict[str, Usage]]:
         return {PodUID("p"): {"app": Usage(at=1)}}
 
+    def disk_usage(self) -> dict[PodUID, PodDiskUsage]:
+        return {PodUID("p"): PodDiskUsage(at=1, total=DiskUsage())}
+
     async def resize_pod(self, pod: Pod, containers: object) -> None: ...
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
@@ -108,6 +111,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
     assert {kind.__name__ for kind in OFFERS} == {
         "PodStats",
         "ContainerStats",
+        "DiskStats",
         "ResizesPods",
         "NodeLabels",
         "DescribesImages",

@@ -18,6 +18,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import (
     ContainerStats,
     DescribesImages,
+    DiskStats,
     NodeLabels,
     PodStats,
     ReportsProbes,
@@ -46,6 +47,7 @@ _OPERATIONS = {
 _OPTIONAL_PROTOCOLS = (
     PodStats,
     ContainerStats,
+    DiskStats,
     ResizesPods,
     NodeLabels,
     DescribesImages,

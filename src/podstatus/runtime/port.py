@@ -18,7 +18,7 @@ import msgspec
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import PodDiskUsage, Usage
 
 
 class CannotStartError(Exception):
@@ -142,6 +142,17 @@ class ContainerStats(PodStats, Protocol):
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         """Return the usage of running containers, by name, at the last `usage()`. Never blocks."""
+
+
+@runtime_checkable
+class DiskStats(PodStats, Protocol):
+    """A runtime whose pods use the disk of the node."""
+
+    def disk_usage(self) -> Mapping[PodUID, PodDiskUsage]:
+        """Return the disk usage of pods as measured last, at the last `usage()`. Never blocks.
+
+        Pods that have not been measured yet are missing.
+        """
 
 
 @runtime_checkable

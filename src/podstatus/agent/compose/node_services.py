@@ -19,7 +19,14 @@ from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage, no_pod_usage
 from podstatus.node.ports import NodeHealthCheck, node_problems
 from podstatus.node.settings import NodeSettings
-from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
+from podstatus.runtime.port import (
+    ContainerStats,
+    DiskStats,
+    NodeLabels,
+    PodStats,
+    ResizesPods,
+    Runtime,
+)
 
 
 class NodeEventRecorder:
@@ -60,6 +67,7 @@ class AgentNodeServices:
             pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
             read=read_machine,
+            disks=runtime.disk_usage if isinstance(runtime, DiskStats) else dict,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=pressure.observe,
         )

@@ -1,5 +1,7 @@
 """Resource usage of a machine, pod or container, as a value."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 
@@ -16,3 +18,42 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The working set: memory that cannot be reclaimed at once."""
     disk_bytes: int | None = None
     pids: int | None = None
+
+
+class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tree of files uses of its filesystem."""
+
+    bytes: int = 0
+    """Allocated blocks; a file with several names counts once."""
+    inodes: int = 0
+    is_complete: bool = True
+    """False: it uses at least this much; some of it is unreadable, or has too many entries."""
+
+    def __add__(self, other: "DiskUsage") -> "DiskUsage":
+        return DiskUsage(
+            bytes=self.bytes + other.bytes,
+            inodes=self.inodes + other.inodes,
+            is_complete=self.is_complete and other.is_complete,
+        )
+
+
+class ContainerDiskUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Disk usage of a container."""
+
+    rootfs: DiskUsage = DiskUsage()
+    """The files that the newest attempt has written outside of volumes."""
+    logs: DiskUsage = DiskUsage()
+    """The logs of all attempts."""
+
+
+class PodDiskUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Disk usage of a pod at one time."""
+
+    at: int
+    """When it was measured, in nanoseconds since the Unix epoch."""
+    total: DiskUsage
+    """Everything, including older attempts and the records of the runtime."""
+    containers: Mapping[str, ContainerDiskUsage] = {}
+    """By container name."""
+    volumes: Mapping[str, DiskUsage] = {}
+    """By volume name: the volumes that the runtime created on the node's disk."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import PodDiskUsage, Usage
 
 
 class CpuTimes(msgspec.Struct, frozen=True):
@@ -62,6 +62,8 @@ class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[PodUID, Usage]
     containers: Mapping[PodUID, Mapping[str, Usage]] = {}
     """Running containers by name, if the runtime reports them."""
+    disks: Mapping[PodUID, PodDiskUsage] = {}
+    """Disk usage of pods, if the runtime reports it."""
 
 
 def node_usage(machine: MachineReading, before: MachineReading | None, at: int) -> Usage:

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import PodDiskUsage, Usage
 from podstatus.node.decide.readings import DiskReading, MachineReading, UsageSnapshot, node_usage
 from podstatus.node.machine.reader import DiskReader, read_machine
 
@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 ReadPodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
 ReadContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
+ReadDiskUsage = Callable[[], Mapping[PodUID, PodDiskUsage]]
 
 
 async def no_pod_usage() -> Mapping[PodUID, Usage]:
@@ -39,17 +40,19 @@ class NodeUsage:
         clock: Clock,
         pods: ReadPodUsage = no_pod_usage,
         containers: ReadContainerUsage = dict,
+        disks: ReadDiskUsage = dict,
         read: Callable[[], MachineReading] = read_machine,
         heartbeat: Callable[[], None] = lambda: None,
         on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
-        """`containers` returns the containers of the last `pods` result. `on_reading` returns
-        whether the next reading should follow soon.
+        """`containers` and `disks` belong to the last `pods` result. `on_reading` returns whether
+        the next reading should follow soon.
         """
         self._disk = disk
         self._clock = clock
         self._pods = pods
         self._containers = containers
+        self._disks = disks
         self._read = read
         self._heartbeat = heartbeat
         self._on_reading = on_reading
@@ -97,6 +100,7 @@ class NodeUsage:
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,
             containers=self._containers(),
+            disks=self._disks(),
         )
         self._snapshot = snapshot
         if disk is not None:

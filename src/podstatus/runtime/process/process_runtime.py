@@ -14,7 +14,7 @@ from pathlib import Path
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import PodDiskUsage, Usage
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
@@ -38,7 +38,12 @@ from podstatus.runtime.process.state.pod_state import (
 )
 from podstatus.runtime.process.state.pod_table import PodTable
 from podstatus.runtime.process.usage.collector import PodUsage, RunningContainer, UsageCollector
-from podstatus.runtime.process.usage.disk_usage import DiskUsageCache, folder_size
+from podstatus.runtime.process.usage.disk_usage import (
+    ContainerAttemptFolder,
+    DiskUsageCache,
+    PodMeter,
+)
+from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
 from podstatus.runtime.streams import (
     LogOptions,
     ProcessStream,
@@ -75,9 +80,9 @@ class ProcessRuntime:
         self._shim_control = ShimControl(self._records, pods, limits)
         self._starter = Starter(self._shim_control, preparer, clock=clock, log_limits=log_limits)
         self._stopper = Stopper(self._shim_control)
-        disk_usage = DiskUsageCache(
-            lambda uid: self._records.pod_folder(uid).path, clock=clock, size_of=folder_size
-        )
+        outside = UnsandboxedFiles(folder)
+        meter = PodMeter(folder, outside.volume_folders, now=clock.now)
+        disk_usage = DiskUsageCache(meter.measure, clock=clock)
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False
@@ -206,12 +211,18 @@ class ProcessRuntime:
     async def usage(self) -> Mapping[PodUID, Usage]:
         states = self._shim_control.pods.states()
         self._last_usage = await self._usage.read(
-            {state.record.uid: _running_containers(state) for state in states}
+            {state.record.uid: _running_containers(state) for state in states},
+            {state.record.uid: _attempt_folders(state) for state in states},
         )
         return {uid: usage.pod for uid, usage in self._last_usage.items()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         return {uid: usage.containers for uid, usage in self._last_usage.items()}
+
+    def disk_usage(self) -> Mapping[PodUID, PodDiskUsage]:
+        return {
+            uid: usage.disk for uid, usage in self._last_usage.items() if usage.disk is not None
+        }
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
@@ -264,3 +275,11 @@ def _running_containers(state: PodState) -> dict[str, RunningContainer]:
         for attempt in state.attempts
         if attempt.started is not None and not attempt.has_ended
     }
+
+
+def _attempt_folders(state: PodState) -> tuple[ContainerAttemptFolder, ...]:
+    """Return the folders of all attempts of a pod, newest first."""
+    return tuple(
+        ContainerAttemptFolder(attempt.launch.container, attempt.launch.id)
+        for attempt in state.attempts
+    )

@@ -13,6 +13,7 @@ import pytest
 
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.shim.processes import boot_id
@@ -57,10 +58,10 @@ class Desk:
         self.rows: Sequence[ProcessRow] = ()
         self.looks = 0
         self._clock = FakeClock()
-        self.disk: int | None = 4096
+        self.disk = DiskUsage(bytes=4096)
         self.usage = UsageCollector(
             cgroups or unavailable_cgroups("none here"),
-            _KnownSizes(lambda: self.disk),
+            _KnownUsage(lambda: self.disk),
             clock=self._clock,
             processes=self._look,
         )
@@ -76,15 +77,15 @@ class Desk:
         return self.read_all({UID: containers})[UID]
 
     def read_all(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
-        return asyncio.run(self.usage.read(pods))
+        return asyncio.run(self.usage.read(pods, dict.fromkeys(pods, ())))
 
 
-class _KnownSizes(DiskUsageCache):
-    def __init__(self, size: Callable[[], int | None]) -> None:
-        self._size = size
+class _KnownUsage(DiskUsageCache):
+    def __init__(self, total: Callable[[], DiskUsage]) -> None:
+        self._total = total
 
-    def sizes(self, uids: object) -> dict[PodUID, int | None]:
-        return {UID: self._size(), OTHER: None}
+    def usage(self, pods: object) -> dict[PodUID, PodDiskUsage]:
+        return {UID: PodDiskUsage(at=1, total=self._total())}
 
 
 @pytest.fixture
@@ -107,6 +108,12 @@ def test_usage_is_the_sum_over_the_descendants_of_the_monitor(desk: Desk) -> Non
     assert app.cpu_cores is None
     assert (used.pod.cpu_seconds, used.pod.memory_bytes, used.pod.pids) == (4.0, 12 * MI, 5)
     assert used.pod.disk_bytes == 4096
+    assert used.disk == PodDiskUsage(at=1, total=DiskUsage(bytes=4096))
+
+
+def test_incomplete_disk_usage_is_unknown_as_a_figure(desk: Desk) -> None:
+    desk.disk = DiskUsage(bytes=4096, is_complete=False)
+    assert desk.read({}).pod.disk_bytes is None
 
 
 def test_how_busy_they_are_shows_from_the_second_reading_on(desk: Desk) -> None:

@@ -1,7 +1,6 @@
-"""Disk usage of a pod's folder."""
+"""Disk usage of pods: what belongs to which container and volume, and when it is measured."""
 
 import asyncio
-import os
 import queue
 import threading
 from pathlib import Path
@@ -9,97 +8,45 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process.usage.disk_usage import DiskUsageCache, folder_size
+from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage
+from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.usage.disk_usage import (
+    Attempts,
+    ContainerAttemptFolder,
+    DiskUsageCache,
+    PodMeter,
+)
 from podstatus.testing.clock import FakeClock
+from tests.runtime.process.usage.test_tree_usage import KI, fill
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
-KI = 1024
-
-
-def _fill(file: Path, count: int) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("wb") as opened:
-        opened.write(os.urandom(count))
-        os.fsync(opened.fileno())  # some filesystems allocate blocks only when they write
-    return file
-
-
-def _empty(folder: Path) -> int:
-    size = folder_size(folder)
-    assert size is not None
-    return size
-
-
-def _open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def test_all_files_count(tmp_path: Path) -> None:
-    before = _empty(tmp_path)
-    _fill(tmp_path / "a/b/c", 256 * KI)
-    _fill(tmp_path / "d", 64 * KI)
-    after = folder_size(tmp_path)
-    assert after is not None
-    assert 320 * KI <= after - before <= 400 * KI
-
-
-def test_links_are_not_followed_and_hard_links_count_once(tmp_path: Path) -> None:
-    inside, outside = tmp_path / "in", tmp_path / "out"
-    _fill(outside / "big", 1024 * KI)
-    mine = _fill(inside / "mine", 64 * KI)
-    before = _empty(inside)
-    (inside / "folder").symlink_to(outside)
-    (inside / "file").symlink_to(outside / "big")
-    (inside / "round").symlink_to(inside)
-    (inside / "again").hardlink_to(mine)
-    os.mkfifo(inside / "fifo")
-    after = folder_size(inside)
-    assert after is not None
-    assert after - before < 64 * KI
-
-
-def test_a_link_in_place_of_the_folder_leads_nowhere(tmp_path: Path) -> None:
-    _fill(tmp_path / "out/big", 64 * KI)
-    (tmp_path / "pod").symlink_to(tmp_path / "out")
-    assert folder_size(tmp_path / "pod") is None
-    assert folder_size(tmp_path / "nothing") is None
-
-
-def test_what_is_too_much_is_not_counted(tmp_path: Path) -> None:
-    for number in range(20):
-        (tmp_path / str(number)).touch()
-    assert folder_size(tmp_path, max_entries=19) is None
-    assert folder_size(tmp_path, max_entries=20) is not None
-
-
-def test_who_digs_too_deep_is_not_counted_and_nothing_stays_open(tmp_path: Path) -> None:
-    (tmp_path / "/".join("abcde")).mkdir(parents=True)
-    before = _open_files()
-    assert folder_size(tmp_path, max_depth=4) is None
-    assert folder_size(tmp_path, max_depth=5) is not None
-    assert _open_files() == before
 
 
 class Disk:
-    """Sizes that are measured when the test allows it."""
+    """Pods that are measured when the test allows it; each takes `seconds`."""
 
     def __init__(self) -> None:
-        self._clock = FakeClock()
+        self.clock = FakeClock()
+        self.seconds = 0.0
         self.requested: list[str] = []
         self.answer = threading.Event()
         self._scans = queue.Queue[threading.Thread]()
-        self.sizes = DiskUsageCache(
-            lambda uid: Path("/pods") / uid, clock=self._clock, size_of=self._size_of
-        )
+        self._cache = DiskUsageCache(self._measure, clock=self.clock)
 
     def pass_time(self, seconds: float) -> None:
-        asyncio.run(self._clock.advance(seconds))
+        asyncio.run(self.clock.advance(seconds))
 
-    def _size_of(self, folder: Path) -> int:
+    def _measure(self, uid: PodUID, attempts: Attempts) -> PodDiskUsage:
         self._scans.put(threading.current_thread())
-        self.requested.append(folder.name)
+        self.requested.append(uid)
         assert self.answer.wait(90)
-        return 1000 * len(self.requested)
+        self.pass_time(self.seconds)
+        total = DiskUsage(bytes=1000 * len(self.requested))
+        return PodDiskUsage(at=self.clock.now(), total=total)
+
+    def usage(self, *uids: PodUID) -> dict[PodUID, int]:
+        usage = self._cache.usage(dict.fromkeys(uids, ()))
+        return {uid: usage.total.bytes for uid, usage in usage.items()}
 
     def finish(self) -> None:
         scan = self._scans.get(timeout=90)
@@ -115,32 +62,86 @@ def disk() -> Disk:
 
 def test_a_hanging_disk_blocks_no_caller(disk: Disk) -> None:
     for _ in range(5):
-        assert disk.sizes.sizes({A: 0}) == {A: None}
+        assert disk.usage(A) == {}
         disk.pass_time(1000)
     assert threading.active_count() < 20
     disk.finish()
     assert disk.requested == ["uid-a"]
-    assert disk.sizes.sizes({A: 0}) == {A: 1000}
+    assert disk.usage(A) == {A: 1000}
 
 
-def test_what_was_counted_holds_for_a_minute(disk: Disk) -> None:
-    disk.sizes.sizes({A: 0})
+@pytest.mark.parametrize(
+    ("seconds", "max_age"), [(0.001, 10), (0.1, 20), (1.0, 60)], ids=["small", "medium", "large"]
+)
+def test_a_large_pod_is_measured_less_often(disk: Disk, seconds: float, max_age: int) -> None:
+    disk.seconds = seconds
+    disk.usage(A)
     disk.finish()
-    for _ in range(6):
-        assert disk.sizes.sizes({A: 0}) == {A: 1000}
-        disk.pass_time(10)
+    disk.pass_time(max_age - 1)
+    assert disk.usage(A) == {A: 1000}
     assert disk.requested == ["uid-a"]
     disk.pass_time(1)
-    assert disk.sizes.sizes({A: 0}) == {A: 1000}
+    assert disk.usage(A) == {A: 1000}
     disk.finish()
-    assert disk.sizes.sizes({A: 0}) == {A: 2000}
+    assert disk.usage(A) == {A: 2000}
 
 
-def test_new_pods_are_counted_and_gone_ones_forgotten(disk: Disk) -> None:
-    disk.sizes.sizes({A: 0})
+def test_new_pods_are_measured_and_removed_ones_dropped(disk: Disk) -> None:
+    disk.usage(A)
     disk.finish()
-    assert disk.sizes.sizes({B: 0}) == {B: None}
+    assert disk.usage(B) == {}
     disk.finish()
-    assert disk.sizes.sizes({B: 0}) == {B: 2000}
-    assert disk.sizes.sizes({A: 0}) == {A: None}
+    assert disk.usage(B) == {B: 2000}
+    assert disk.usage(A) == {}
     disk.finish()
+
+
+def _meter(root: Path, outside: dict[str, Path] | None = None) -> PodMeter:
+    return PodMeter(root, lambda _: outside or {}, now=lambda: 7)
+
+
+def test_logs_of_all_attempts_and_files_of_the_newest_belong_to_a_container(
+    tmp_path: Path,
+) -> None:
+    pod = PodFolder(tmp_path, A)
+    for id, size in (("old", 512), ("new", 128)):
+        fill(pod.container(id).log, 64 * KI)
+        fill(pod.container(id).path / "0.log.20261118", 64 * KI)
+        fill(pod.container(id).tmp / "file", size * KI)
+    fill(pod.container("other").log, 32 * KI)
+    attempts = (
+        ContainerAttemptFolder("app", "new"),
+        ContainerAttemptFolder("side", "other"),
+        ContainerAttemptFolder("app", "old"),
+    )
+    usage = _meter(tmp_path).measure(A, attempts)
+    app, side = usage.containers["app"], usage.containers["side"]
+    assert usage.at == 7
+    assert (app.logs.inodes, side.logs.inodes) == (4, 1)
+    assert 256 * KI <= app.logs.bytes < 300 * KI
+    assert app.rootfs.inodes == 3
+    assert 128 * KI <= app.rootfs.bytes < 200 * KI
+    assert usage.total.bytes >= (256 + 640 + 32) * KI
+
+
+def test_volumes_are_measured_by_name_and_count_in_the_total(tmp_path: Path) -> None:
+    pod = PodFolder(tmp_path / "root", A)
+    fill(pod.volumes / "data/file", 128 * KI)
+    (pod.volumes / "link").symlink_to(fill(tmp_path / "host/big", 1024 * KI).parent)
+    fill(tmp_path / "outside/file", 256 * KI)
+    usage = _meter(tmp_path / "root", {"scratch": tmp_path / "outside"}).measure(A, ())
+    assert usage.volumes["link"] == DiskUsage()
+    assert {name: part.inodes for name, part in usage.volumes.items()} == {
+        "data": 2,
+        "link": 0,
+        "scratch": 2,
+    }
+    assert 256 * KI <= usage.volumes["scratch"].bytes < 300 * KI
+    assert (128 + 256) * KI <= usage.total.bytes < 500 * KI
+
+
+def test_a_pod_without_a_folder_uses_nothing(tmp_path: Path) -> None:
+    attempts = (ContainerAttemptFolder("app", "id"),)
+    usage = _meter(tmp_path).measure(A, attempts)
+    assert usage.total == DiskUsage()
+    assert usage.containers["app"].logs == DiskUsage()

@@ -8,12 +8,12 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import PodDiskUsage, Usage
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupUsage
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable, read_processes
-from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
+from podstatus.runtime.process.usage.disk_usage import Attempts, DiskUsageCache
 
 _N = TypeVar("_N", int, float)
 
@@ -122,6 +122,8 @@ class PodUsage(msgspec.Struct, frozen=True, kw_only=True):
     pod: Usage
     containers: Mapping[str, Usage]
     """Running containers, by name."""
+    disk: PodDiskUsage | None
+    """None until it has been measured."""
 
 
 RunningContainers = Mapping[PodUID, Mapping[str, RunningContainer]]
@@ -148,21 +150,26 @@ class UsageCollector:
     def __init__(
         self,
         cgroups: Cgroups,
-        sizes: DiskUsageCache,
+        disk_usage: DiskUsageCache,
         *,
         clock: Clock,
         processes: Callable[[], ProcessTable] = read_processes,
     ) -> None:
         self._cgroups = cgroups
-        self._sizes = sizes
+        self._disk_usage = disk_usage
         self._clock = clock
         self._processes = processes
         self._totals: dict[PodUID, _UsageTotals] = {}
 
-    async def read(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
-        """Return the usage of each of these pods; state of other pods is dropped."""
+    async def read(
+        self, pods: RunningContainers, attempts: Mapping[PodUID, Attempts]
+    ) -> dict[PodUID, PodUsage]:
+        """Return the usage of each of these pods; state of other pods is dropped.
+
+        `attempts` are those of the same pods, ended ones too.
+        """
         readings = await asyncio.to_thread(self._read_usage, pods)
-        return self._update_totals(pods, readings)
+        return self._update_totals(pods, readings, self._disk_usage.usage(attempts))
 
     def _read_usage(self, pods: RunningContainers) -> dict[PodUID, _PodReading]:
         """Read everything without changing any state: this runs in another thread."""
@@ -184,7 +191,10 @@ class UsageCollector:
         }
 
     def _update_totals(
-        self, pods: RunningContainers, readings: Mapping[PodUID, _PodReading]
+        self,
+        pods: RunningContainers,
+        readings: Mapping[PodUID, _PodReading],
+        disks: Mapping[PodUID, PodDiskUsage],
     ) -> dict[PodUID, PodUsage]:
         at, monotonic = self._clock.now(), self._clock.monotonic() / 1e9
         previous = self._totals
@@ -192,9 +202,8 @@ class UsageCollector:
             uid: _new_totals(uid, pods[uid], readings[uid], previous.get(uid), monotonic)
             for uid in pods
         }
-        sizes = self._sizes.sizes(pods)
         return {
-            uid: _pod_usage(totals, previous.get(uid), at=at, disk=sizes[uid])
+            uid: _pod_usage(totals, previous.get(uid), at=at, disk=disks.get(uid))
             for uid, totals in self._totals.items()
         }
 
@@ -239,14 +248,18 @@ def _ended_seconds(earlier: Mapping[str, UsageSample], now: Mapping[str, UsageSa
 
 
 def _pod_usage(
-    totals: _UsageTotals, previous: _UsageTotals | None, *, at: int, disk: int | None
+    totals: _UsageTotals, previous: _UsageTotals | None, *, at: int, disk: PodDiskUsage | None
 ) -> PodUsage:
     earlier = {} if previous is None else previous.containers
     pod = to_usage(totals.pod, previous.pod if previous else None, at=at)
     return PodUsage(
-        pod=msgspec.structs.replace(pod, disk_bytes=disk),
+        pod=msgspec.structs.replace(
+            pod,
+            disk_bytes=disk.total.bytes if disk is not None and disk.total.is_complete else None,
+        ),
         containers={
             name: to_usage(reading, earlier.get(name), at=at)
             for name, reading in totals.containers.items()
         },
+        disk=disk,
     )

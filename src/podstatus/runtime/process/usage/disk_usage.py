@@ -1,146 +1,197 @@
-"""Disk usage of folders, measured without blocking the caller.
+"""Disk usage of pods by container and volume, measured without blocking the caller."""
 
-Folders are under the control of containers: links are not followed, other filesystems are not
-entered, and a folder with too many entries is not measured.
-"""
-
-import os
-import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.usage import ContainerDiskUsage, DiskUsage, PodDiskUsage
+from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.shim.records import LOG
+from podstatus.runtime.process.usage.tree_usage import MAX_ENTRIES, PartOf, split_tree_usage
 
-MAX_ENTRIES = 200_000
-"""About a second of work."""
-MAX_DEPTH = 100
-"""Each level keeps a descriptor open."""
-_MAX_AGE_NS = 60 * 10**9
-_BLOCK_BYTES = 512
-"""Unit of `st_blocks`, whatever the filesystem's block size."""
-_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+MAX_POD_ENTRIES = 5 * MAX_ENTRIES
+"""Of all parts of a pod together; about five seconds of work."""
+MIN_AGE_SECONDS = 10.0
+"""Period of the usage reading and of eviction."""
+MAX_AGE_SECONDS = 60.0
+"""Upstream: VolumeStatsAggPeriod, kubeletconfig defaults v1.36.4."""
+_MAX_LOAD = 0.005
+"""Share of time spent on measuring one pod, unless that would make its usage too old."""
+_ROOTFS, _LOGS, _RECORDS = "rootfs", "logs", "records"
+
+
+class ContainerAttemptFolder(msgspec.Struct, frozen=True):
+    """An attempt to run a container."""
+
+    container: str
+    id: str
+    """Without the scheme."""
+
+
+Attempts = Sequence[ContainerAttemptFolder]
+"""All attempts of a pod, newest first."""
+MeasurePod = Callable[[PodUID, Attempts], PodDiskUsage]
 
 
 class DiskUsageCache:
-    """Sizes of pod folders, at most a minute old if the disk keeps up.
+    """The disk usage of pods: a small pod is measured every 10 s, a large one every minute.
 
-    A daemon thread measures one folder at a time: a hanging disk blocks neither the event loop nor
-    the exit of the process. Until it has measured a folder, its size is unknown.
+    A daemon thread measures one pod at a time: a hanging disk blocks neither the event loop nor the
+    exit of the process. Until it has measured a pod, its usage is unknown.
     """
 
-    def __init__(
-        self,
-        folder_of: Callable[[PodUID], Path],
-        *,
-        clock: Clock,
-        size_of: Callable[[Path], int | None],
-    ) -> None:
-        self._folder_of = folder_of
+    def __init__(self, measure: MeasurePod, *, clock: Clock) -> None:
+        self._measure = measure
         self._clock = clock
-        self._size_of = size_of
-        self._sizes: dict[PodUID, tuple[int, int | None]] = {}
+        self._measured: dict[PodUID, _Measurement] = {}
         self._scan: _Scan | None = None
 
-    def sizes(self, uids: Mapping[PodUID, object]) -> dict[PodUID, int | None]:
-        """Return the known sizes, and measure stale ones again; other pods are dropped."""
+    def usage(self, pods: Mapping[PodUID, Attempts]) -> dict[PodUID, PodDiskUsage]:
+        """Return what is known, and measure stale pods again; other pods are dropped."""
         self._collect()
-        self._sizes = {uid: entry for uid, entry in self._sizes.items() if uid in uids}
-        oldest = self._clock.monotonic() - _MAX_AGE_NS
-        stale = [uid for uid in uids if uid not in self._sizes or self._sizes[uid][0] < oldest]
+        self._measured = {uid: entry for uid, entry in self._measured.items() if uid in pods}
+        now = self._clock.monotonic()
+        stale = {
+            uid: attempts
+            for uid, attempts in pods.items()
+            if (entry := self._measured.get(uid)) is None or entry.is_stale(now)
+        }
         if stale and self._scan is None:
-            self._scan = _Scan({uid: self._folder_of(uid) for uid in stale}, self._size_of)
-        return {uid: self._sizes[uid][1] if uid in self._sizes else None for uid in uids}
+            self._scan = _Scan(stale, self._measure, self._clock)
+        return {uid: entry.usage for uid, entry in self._measured.items()}
 
     def _collect(self) -> None:
         if self._scan is not None and self._scan.done.is_set():
-            now = self._clock.monotonic()
-            self._sizes |= {uid: (now, size) for uid, size in self._scan.sizes.items()}
+            self._measured |= self._scan.measured
             self._scan = None
 
 
-class _Scan:
-    """One pass over some folders; `sizes` may be read once `done` is set."""
+class _Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    usage: PodDiskUsage
+    finished: int
+    """Monotonic, in nanoseconds."""
+    seconds: float
+    """How long it took."""
 
-    def __init__(
-        self, folders: Mapping[PodUID, Path], size_of: Callable[[Path], int | None]
-    ) -> None:
-        self.sizes: dict[PodUID, int | None] = {}
+    def is_stale(self, now: int) -> bool:
+        max_age = min(MAX_AGE_SECONDS, max(MIN_AGE_SECONDS, self.seconds / _MAX_LOAD))
+        return now - self.finished >= max_age * 1e9
+
+
+class _Scan:
+    """One pass over some pods; `measured` may be read once `done` is set."""
+
+    def __init__(self, pods: Mapping[PodUID, Attempts], measure: MeasurePod, clock: Clock) -> None:
+        self.measured: dict[PodUID, _Measurement] = {}
         self.done = threading.Event()
-        self._folders = folders
-        self._size_of = size_of
+        self._pods = pods
+        self._measure = measure
+        self._clock = clock
         threading.Thread(target=self._run, name="podstatus-folders", daemon=True).start()
 
     def _run(self) -> None:
         try:
-            for uid, folder in self._folders.items():
-                self.sizes[uid] = self._size_of(folder)
+            for uid, attempts in self._pods.items():
+                began = self._clock.monotonic()
+                usage = self._measure(uid, attempts)
+                finished = self._clock.monotonic()
+                self.measured[uid] = _Measurement(
+                    usage=usage, finished=finished, seconds=(finished - began) / 1e9
+                )
         finally:
             self.done.set()
 
 
-def folder_size(
-    folder: Path, *, max_entries: int = MAX_ENTRIES, max_depth: int = MAX_DEPTH
-) -> int | None:
-    """Return the bytes on disk of a folder's contents; None if it is too large, or gone."""
-    try:
-        descriptor = os.open(folder, _OPEN_FLAGS)
-    except OSError:
-        return None
-    counter = _SizeCounter(os.fstat(descriptor).st_dev, max_entries, max_depth)
-    try:
-        counter.add_folder(descriptor, 0)
-    except (_LimitExceededError, OSError):
-        return None
-    return counter.bytes
+class PodMeter:
+    """Measures the folders of pods. Blocks; call it in a thread."""
 
+    def __init__(
+        self,
+        root: Path,
+        outside_volumes: Callable[[PodUID], Mapping[str, Path]],
+        *,
+        now: Callable[[], int],
+    ) -> None:
+        """`outside_volumes` returns volumes outside of the pod's folder, by name."""
+        self._root = root
+        self._outside_volumes = outside_volumes
+        self._now = now
 
-class _LimitExceededError(Exception):
-    pass
+    def measure(self, uid: PodUID, attempts: Attempts) -> PodDiskUsage:
+        """Return the usage of a pod by container and volume."""
+        folder, at, budget = PodFolder(self._root, uid), self._now(), _EntryBudget()
+        records = budget.measure(folder.path, _record_part)
+        by_attempt = [
+            (attempt.container, budget.measure(folder.container(attempt.id).path, _attempt_part))
+            for attempt in attempts
+        ]
+        volumes = {
+            name: sum_usage(budget.measure(path, _whole).values())
+            for name, path in self._volume_folders(uid, folder).items()
+        }
+        parts = (records, *(parts for _, parts in by_attempt))
+        return PodDiskUsage(
+            at=at,
+            total=sum_usage(usage for part in (*parts, volumes) for usage in part.values()),
+            containers=_by_container(by_attempt),
+            volumes=volumes,
+        )
 
-
-class _SizeCounter:
-    """Sums up a folder tree through descriptors, so that a swapped-in link has no effect."""
-
-    def __init__(self, device: int, max_entries: int, max_depth: int) -> None:
-        self.bytes = 0
-        self._device = device
-        self._remaining_entries = max_entries
-        self._max_depth = max_depth
-        self._hard_links: set[int] = set()
-
-    def add_folder(self, fd: int, depth: int) -> None:
-        """Add all contents of an open folder; closes it."""
+    def _volume_folders(self, uid: PodUID, folder: PodFolder) -> dict[str, Path]:
         try:
-            if depth > self._max_depth:
-                raise _LimitExceededError
-            self._add(os.fstat(fd))
-            with os.scandir(fd) as entries:
-                for entry in entries:
-                    self._add_entry(fd, entry.name, depth)
-        finally:
-            os.close(fd)
-
-    def _add_entry(self, parent: int, name: str, depth: int) -> None:
-        self._remaining_entries -= 1
-        if self._remaining_entries < 0:
-            raise _LimitExceededError
-        try:
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if not stat.S_ISDIR(status.st_mode):
-                self._add(status)
-                return
-            if status.st_dev != self._device:
-                return
-            descriptor = os.open(name, _OPEN_FLAGS, dir_fd=parent)
+            inside = {path.name: path for path in folder.volumes.iterdir()}
         except OSError:
-            return  # it is gone, or may not be read
-        self.add_folder(descriptor, depth + 1)
+            inside = {}
+        return inside | dict(self._outside_volumes(uid))
 
-    def _add(self, info: os.stat_result) -> None:
-        if info.st_dev != self._device or info.st_ino in self._hard_links:
-            return
-        if info.st_nlink > 1 and not stat.S_ISDIR(info.st_mode):
-            self._hard_links.add(info.st_ino)
-        self.bytes += info.st_blocks * _BLOCK_BYTES
+
+class _EntryBudget:
+    """Limits the entries that are counted for one pod."""
+
+    def __init__(self) -> None:
+        self._remaining = MAX_POD_ENTRIES
+
+    def measure(self, folder: Path, part_of: PartOf) -> dict[str, DiskUsage]:
+        """Return the usage of a folder by part; empty if it is gone."""
+        parts = split_tree_usage(folder, part_of, max_entries=min(MAX_ENTRIES, self._remaining))
+        if parts is None:
+            return {}
+        self._remaining = max(0, self._remaining - sum(usage.inodes for usage in parts.values()))
+        return parts
+
+
+def sum_usage(usages: Iterable[DiskUsage]) -> DiskUsage:
+    return sum(usages, DiskUsage())
+
+
+def _by_container(
+    attempts: Sequence[tuple[str, Mapping[str, DiskUsage]]],
+) -> dict[str, ContainerDiskUsage]:
+    """Return the usage by container, given that of its attempts, newest first."""
+    containers: dict[str, ContainerDiskUsage] = {}
+    for name, parts in attempts:
+        logs = parts.get(_LOGS, DiskUsage())
+        newer = containers.get(name)
+        containers[name] = (
+            ContainerDiskUsage(rootfs=parts.get(_ROOTFS, DiskUsage()), logs=logs)
+            if newer is None
+            else ContainerDiskUsage(rootfs=newer.rootfs, logs=newer.logs + logs)
+        )
+    return containers
+
+
+def _record_part(name: str) -> str | None:
+    """Of an entry in a pod's folder: containers and volumes are measured on their own."""
+    return None if name in ("containers", "volumes") else _RECORDS
+
+
+def _attempt_part(name: str) -> str:
+    return _LOGS if name == LOG or name.startswith(f"{LOG}.") else _ROOTFS
+
+
+def _whole(_: str) -> str:
+    return ""

@@ -57,6 +57,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
     files: dict[str, int] = {}
     """By path, the user that the file was created for."""
+    volumes: dict[str, str] = {}
+    """Names of volumes, by path of the folder; folders of older agents are missing."""
 
 
 class UnsandboxedFiles:
@@ -74,8 +76,8 @@ class UnsandboxedFiles:
             and (Path("/", *steps) != TMP)
         )
 
-    def create_folder(self, uid: PodUID, path: str) -> Path:
-        """Create a folder for a pod; an existing one of the same pod stays as it is.
+    def create_folder(self, uid: PodUID, path: str, volume: str) -> Path:
+        """Create the folder of a volume; an existing one of the same pod stays as it is.
 
         Raises CannotStartError.
         """
@@ -83,7 +85,7 @@ class UnsandboxedFiles:
         with self._parent(path, steps) as parent:
             mode = _mode(parent, steps[-1])
             if mode is None:
-                self._claim(uid, folder=path)
+                self._claim(uid, folders={path: volume})
                 os.mkdir(steps[-1], 0o700, dir_fd=parent)
             elif _is_marked(parent, steps[-1], uid):
                 return Path(path)
@@ -111,6 +113,22 @@ class UnsandboxedFiles:
                 if os.geteuid() == 0:
                     os.fchown(file, user, group)
         return Path(path)
+
+    def volume_folders(self, uid: PodUID) -> dict[str, Path]:
+        """Return the folders of volumes that still belong to the pod, by volume name."""
+        return {
+            volume: Path(path)
+            for path, volume in self._read_claims(uid).volumes.items()
+            if self._is_owned(uid, path)
+        }
+
+    def _is_owned(self, uid: PodUID, path: str) -> bool:
+        steps = self._steps(path)
+        try:
+            with open_folder(TMP, steps[:-1]) as parent:
+                return _is_marked(parent, steps[-1], uid)
+        except (UnsafePathError, OSError):
+            return False
 
     def remove(self, uid: PodUID) -> None:
         """Remove all files and folders that still belong to the pod."""
@@ -149,13 +167,18 @@ class UnsandboxedFiles:
             return Claims()
 
     def _claim(
-        self, uid: PodUID, *, folder: str = "", files: Mapping[str, int] | None = None
+        self,
+        uid: PodUID,
+        *,
+        folders: Mapping[str, str] | None = None,
+        files: Mapping[str, int] | None = None,
     ) -> None:
         """Record the path before it is created, so that it is found again in any case."""
         old = self._read_claims(uid)
         new = Claims(
-            folders=tuple(sorted({*old.folders, folder} - {""})),
+            folders=tuple(sorted({*old.folders, *(folders or {})})),
             files={**old.files, **(files or {})},
+            volumes={**old.volumes, **(folders or {})},
         )
         if new == old:
             return
@@ -222,7 +245,7 @@ def create_folders(
     for mount in planned:
         _check_mount(pod, mount, files)
     for mount in planned:
-        files.create_folder(pod.uid, mount.target)
+        files.create_folder(pod.uid, mount.target, mount.volume.name)
 
 
 def create_message_file(

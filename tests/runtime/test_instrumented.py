@@ -67,6 +67,9 @@ class Offering(Plain):
     def disk_usage(self) -> dict[PodUID, PodDiskUsage]:
         return {PodUID("p"): PodDiskUsage(at=1, total=DiskUsage())}
 
+    def system_usage(self) -> dict[str, Usage]:
+        return {"runtime": Usage(at=1)}
+
     async def resize_pod(self, pod: Pod, containers: object) -> None: ...
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
@@ -112,6 +115,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
         "PodStats",
         "ContainerStats",
         "DiskStats",
+        "SystemStats",
         "ResizesPods",
         "NodeLabels",
         "DescribesImages",
@@ -131,6 +135,7 @@ async def test_what_it_offers_is_passed_on() -> None:
             it.image_message("nginx"),
             await it.usage(),
             it.container_usage(),
+            it.system_usage(),
             await it.resize_pod(make_pod("p"), {}),
             await it.run_hook(uid, "c", "preStop"),
             [result async for result in it.probe_results()],
@@ -145,6 +150,7 @@ async def test_what_it_offers_is_passed_on() -> None:
         "nginx is a label",
         {"p": Usage(at=1)},
         {"p": {"app": Usage(at=1)}},
+        {"runtime": Usage(at=1)},
         None,
         True,
         ["a result"],

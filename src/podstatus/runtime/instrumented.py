@@ -26,6 +26,7 @@ from podstatus.runtime.port import (
     RunsHooks,
     Runtime,
     RuntimePod,
+    SystemStats,
 )
 from podstatus.runtime.streams import Logs, Streaming
 
@@ -48,6 +49,7 @@ _OPTIONAL_PROTOCOLS = (
     PodStats,
     ContainerStats,
     DiskStats,
+    SystemStats,
     ResizesPods,
     NodeLabels,
     DescribesImages,

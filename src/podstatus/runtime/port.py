@@ -156,6 +156,17 @@ class DiskStats(PodStats, Protocol):
 
 
 @runtime_checkable
+class SystemStats(PodStats, Protocol):
+    """A runtime that also reports what it uses itself."""
+
+    def system_usage(self) -> Mapping[str, Usage]:
+        """Return the usage at the last `usage()`, by the names of system containers. Never blocks.
+
+        `runtime`: the processes of the runtime itself; `pods`: all pods together.
+        """
+
+
+@runtime_checkable
 class ResizesPods(Protocol):
     """A runtime that can resize running containers in place."""
 

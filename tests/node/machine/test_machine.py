@@ -11,13 +11,13 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, node_usage
 from podstatus.node.machine import node_addresses as addresses
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader, read_disk, read_machine
 from podstatus.node.machine.system_info import architecture, kubelet_version, read_system_info
-from podstatus.node.machine.usage import NodeUsage
+from podstatus.node.machine.usage import NodeUsage, RuntimeUsage
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from tests.node.scene import DISK, GI, MACHINE
@@ -58,7 +58,12 @@ def test_processors_are_busy_in_their_own_time(
 def test_memory_that_could_be_given_back_is_not_used() -> None:
     usage = node_usage(MACHINE, None, at=7)
     assert usage == Usage(
-        at=7, cpu_seconds=100.0, memory_bytes=2 * GI, disk_bytes=40 * GI, pids=300
+        at=7,
+        cpu_seconds=100.0,
+        memory_bytes=2 * GI,
+        disk_bytes=40 * GI,
+        pids=300,
+        memory=MemoryUsage(limit_bytes=8 * GI),
     )
 
 
@@ -75,7 +80,9 @@ class Pods:
 async def test_node_and_pods_are_in_one_snapshot() -> None:
     pods = Pods()
     disk = DiskReader(Path("/"), read=lambda _: DISK)
-    usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: busy(1, 2))
+    usage = NodeUsage(
+        disk, clock=FakeClock(), runtime=RuntimeUsage(pods=pods), read=lambda: busy(1, 2)
+    )
     first = await usage.sample_once()
     assert usage.snapshot is first
     assert first.machine.disk == DISK
@@ -100,7 +107,9 @@ async def test_a_wall_clock_jump_does_not_disturb_the_forecast_of_a_full_disk() 
 async def test_a_failing_pod_usage_does_not_prevent_node_readings() -> None:
     pods = Pods()
     disk = DiskReader(Path("/"), read=lambda _: DISK)
-    usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: MACHINE)
+    usage = NodeUsage(
+        disk, clock=FakeClock(), runtime=RuntimeUsage(pods=pods), read=lambda: MACHINE
+    )
     first = await usage.sample_once()
     pods.fails = True
     second = await usage.sample_once()

@@ -16,7 +16,7 @@ from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader, read_machine
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
-from podstatus.node.machine.usage import NodeUsage, no_pod_usage
+from podstatus.node.machine.usage import NodeUsage, RuntimeUsage, no_pod_usage
 from podstatus.node.ports import NodeHealthCheck, node_problems
 from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import (
@@ -26,6 +26,7 @@ from podstatus.runtime.port import (
     PodStats,
     ResizesPods,
     Runtime,
+    SystemStats,
 )
 
 
@@ -64,10 +65,8 @@ class AgentNodeServices:
         self.usage = NodeUsage(
             DiskReader(dependencies.settings.root_dir),
             clock=clock,
-            pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
-            containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
+            runtime=_runtime_usage(runtime),
             read=read_machine,
-            disks=runtime.disk_usage if isinstance(runtime, DiskStats) else dict,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=pressure.observe,
         )
@@ -115,6 +114,15 @@ class AgentNodeServices:
     def is_synced(self) -> bool:
         """True once this agent process has read the Node and renewed its lease."""
         return self._node_cache.server_copy is not None and self.lease.age_seconds is not None
+
+
+def _runtime_usage(runtime: Runtime) -> RuntimeUsage:
+    return RuntimeUsage(
+        pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
+        containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
+        disks=runtime.disk_usage if isinstance(runtime, DiskStats) else dict,
+        system=runtime.system_usage if isinstance(runtime, SystemStats) else dict,
+    )
 
 
 def host_ips(settings: AgentSettings) -> tuple[str, ...]:

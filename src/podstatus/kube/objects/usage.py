@@ -4,6 +4,29 @@ from collections.abc import Mapping
 
 import msgspec
 
+from podstatus.base.pressure import NO_PRESSURES, Pressures
+
+
+class MemoryUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory in detail; None if a value is not known."""
+
+    usage_bytes: int | None = None
+    """All memory in use, including page cache that can be reclaimed at once."""
+    rss_bytes: int | None = None
+    """Anonymous memory."""
+    limit_bytes: int | None = None
+    """None also if there is no limit."""
+    page_faults: int | None = None
+    """Cumulative number of page faults, minor and major."""
+    major_page_faults: int | None = None
+    """Cumulative number of page faults that had to wait for a disk."""
+    swap_bytes: int | None = None
+    swap_limit_bytes: int | None = None
+    """None also if there is no limit."""
+
+
+NO_MEMORY_USAGE = MemoryUsage()
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Resource usage at one time; None if a value is not known."""
@@ -18,6 +41,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The working set: memory that cannot be reclaimed at once."""
     disk_bytes: int | None = None
     pids: int | None = None
+    """Processes and threads."""
+    processes: int | None = None
+    """Processes without their threads."""
+    memory: MemoryUsage = NO_MEMORY_USAGE
+    pressure: Pressures = NO_PRESSURES
 
 
 class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import structs
 
+from podstatus.base.pressure import NO_PRESSURES, Pressures
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import PodDiskUsage, Usage
+from podstatus.kube.objects.usage import NO_MEMORY_USAGE, MemoryUsage, PodDiskUsage, Usage
 
 
 class CpuTimes(msgspec.Struct, frozen=True):
@@ -35,6 +37,20 @@ class DiskReading(msgspec.Struct, frozen=True, kw_only=True):
     inodes_free: int
 
 
+class InterfaceReading(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters of a network interface since it was created."""
+
+    name: str
+    received_bytes: int
+    received_packets: int
+    receive_errors: int
+    receive_dropped: int
+    sent_bytes: int
+    sent_packets: int
+    send_errors: int
+    send_dropped: int
+
+
 class MachineReading(msgspec.Struct, frozen=True, kw_only=True):
     """Usage of the machine; None where unknown."""
 
@@ -50,6 +66,17 @@ class MachineReading(msgspec.Struct, frozen=True, kw_only=True):
     disk: DiskReading | None = None
     booted_at: int | None = None
     """Boot time, ns since the Unix epoch."""
+    memory: MemoryUsage = NO_MEMORY_USAGE
+    pressure: Pressures = NO_PRESSURES
+    interfaces: tuple[InterfaceReading, ...] = ()
+
+
+class SystemUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """Usage of a part of the node that is no pod: in the API, a system container."""
+
+    started_at: int
+    """Since when it has been measured, ns since the Unix epoch."""
+    usage: Usage
 
 
 class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +91,8 @@ class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Running containers by name, if the runtime reports them."""
     disks: Mapping[PodUID, PodDiskUsage] = {}
     """Disk usage of pods, if the runtime reports it."""
+    system: Mapping[str, SystemUsage] = {}
+    """System containers by name."""
 
 
 def node_usage(machine: MachineReading, before: MachineReading | None, at: int) -> Usage:
@@ -77,4 +106,16 @@ def node_usage(machine: MachineReading, before: MachineReading | None, at: int) 
         memory_bytes=machine.memory_bytes - machine.memory_available_bytes,
         disk_bytes=None if disk is None else disk.used_bytes,
         pids=machine.pids,
+        memory=structs.replace(machine.memory, limit_bytes=machine.memory_bytes),
+        pressure=machine.pressure,
     )
+
+
+def with_cpu_cores(usage: Usage, before: Usage | None) -> Usage:
+    """The usage with its CPU rate since the reading `before`, if that is known."""
+    if before is None or usage.cpu_seconds is None or before.cpu_seconds is None:
+        return usage
+    if usage.at <= before.at or usage.cpu_seconds < before.cpu_seconds:
+        return usage
+    cores = (usage.cpu_seconds - before.cpu_seconds) / (usage.at - before.at) * 1e9
+    return structs.replace(usage, cpu_cores=cores)

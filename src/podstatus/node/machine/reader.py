@@ -13,6 +13,11 @@ import psutil
 
 from podstatus.base.daemon_thread import run_in_daemon_thread
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading
+from podstatus.node.machine.kernel_counters import (
+    read_interfaces,
+    read_memory_usage,
+    read_pressures,
+)
 
 _TASK_LIMITS = ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max")
 
@@ -29,6 +34,9 @@ def read_machine() -> MachineReading:
         max_pids=_max_tasks(),
         load=_read_load(),
         booted_at=round(psutil.boot_time()) * 1_000_000_000,
+        memory=read_memory_usage(working_set=memory.total - memory.available),
+        pressure=read_pressures(),
+        interfaces=read_interfaces(),
     )
 
 

@@ -5,19 +5,27 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from statistics import linear_regression
 
+import msgspec
 from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import PodDiskUsage, Usage
-from podstatus.node.decide.readings import DiskReading, MachineReading, UsageSnapshot, node_usage
+from podstatus.node.decide.readings import (
+    DiskReading,
+    MachineReading,
+    SystemUsage,
+    UsageSnapshot,
+    node_usage,
+    with_cpu_cores,
+)
+from podstatus.node.machine.kernel_counters import read_own_usage
 from podstatus.node.machine.reader import DiskReader, read_machine
 
 logger = logging.getLogger(__name__)
 
-ReadPodUsage = Callable[[], Awaitable[Mapping[PodUID, Usage]]]
-ReadContainerUsage = Callable[[], Mapping[PodUID, Mapping[str, Usage]]]
-ReadDiskUsage = Callable[[], Mapping[PodUID, PodDiskUsage]]
+KUBELET = "kubelet"
+"""Upstream: SystemContainerKubelet, kubelet/pkg/apis/stats/v1alpha1/types.go v0.36.4."""
 
 
 async def no_pod_usage() -> Mapping[PodUID, Usage]:
@@ -25,6 +33,19 @@ async def no_pod_usage() -> Mapping[PodUID, Usage]:
     return {}
 
 
+class RuntimeUsage(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read the usage that a runtime reports; `pods` first, the rest belongs to its result.
+
+    Upstream's names of system containers: `pods`, `runtime`.
+    """
+
+    pods: Callable[[], Awaitable[Mapping[PodUID, Usage]]] = no_pod_usage
+    containers: Callable[[], Mapping[PodUID, Mapping[str, Usage]]] = dict
+    disks: Callable[[], Mapping[PodUID, PodDiskUsage]] = dict
+    system: Callable[[], Mapping[str, Usage]] = dict
+
+
+NO_RUNTIME_USAGE = RuntimeUsage()
 PERIOD_SECONDS = 10.0
 FAST_PERIOD_SECONDS = 2.0
 """Shorter sampling interval, when `on_reading` requests it."""
@@ -38,21 +59,16 @@ class NodeUsage:
         disk: DiskReader,
         *,
         clock: Clock,
-        pods: ReadPodUsage = no_pod_usage,
-        containers: ReadContainerUsage = dict,
-        disks: ReadDiskUsage = dict,
+        runtime: RuntimeUsage = NO_RUNTIME_USAGE,
         read: Callable[[], MachineReading] = read_machine,
         heartbeat: Callable[[], None] = lambda: None,
         on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
-        """`containers` and `disks` belong to the last `pods` result. `on_reading` returns whether
-        the next reading should follow soon.
-        """
+        """`on_reading` returns whether the next reading should follow soon."""
         self._disk = disk
         self._clock = clock
-        self._pods = pods
-        self._containers = containers
-        self._disks = disks
+        self._runtime = runtime
+        self._started_at = clock.now()
         self._read = read
         self._heartbeat = heartbeat
         self._on_reading = on_reading
@@ -99,17 +115,29 @@ class NodeUsage:
             machine=machine,
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,
-            containers=self._containers(),
-            disks=self._disks(),
+            containers=self._runtime.containers(),
+            disks=self._runtime.disks(),
+            system=self._read_system(at),
         )
         self._snapshot = snapshot
         if disk is not None:
             self._forecast.add_sample(disk, self._clock.monotonic())
         return snapshot
 
+    def _read_system(self, at: int) -> Mapping[str, SystemUsage]:
+        before = self._snapshot.system if self._snapshot else {}
+        own = with_cpu_cores(
+            read_own_usage(at), before[KUBELET].usage if KUBELET in before else None
+        )
+        usages = {KUBELET: own, **self._runtime.system()}
+        return {
+            name: SystemUsage(started_at=self._started_at, usage=usage)
+            for name, usage in usages.items()
+        }
+
     async def _read_pods(self) -> Mapping[PodUID, Usage]:
         try:
-            return dict(await self._pods())
+            return dict(await self._runtime.pods())
         except Exception:
             # The health of the runtime is checked elsewhere.
             logger.warning("reading the resource usage of pods failed, will retry", exc_info=True)

@@ -213,11 +213,15 @@ class ProcessRuntime:
         self._last_usage = await self._usage.read(
             {state.record.uid: _running_containers(state) for state in states},
             {state.record.uid: _attempt_folders(state) for state in states},
+            [state.shim for state in states if state.shim is not None],
         )
         return {uid: usage.pod for uid, usage in self._last_usage.items()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         return {uid: usage.containers for uid, usage in self._last_usage.items()}
+
+    def system_usage(self) -> Mapping[str, Usage]:
+        return self._usage.system
 
     def disk_usage(self) -> Mapping[PodUID, PodDiskUsage]:
         return {

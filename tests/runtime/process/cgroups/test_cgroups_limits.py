@@ -20,7 +20,7 @@ from podstatus.runtime.cpu_and_memory_limits import (
 )
 from podstatus.runtime.process.cgroups.model.interface_files import (
     CgroupVersion,
-    flat_keyed_value,
+    flat_keyed,
     read_resource_facts,
     read_usage,
     settings_for,
@@ -277,6 +277,6 @@ def test_usage_does_not_count_inactive_files() -> None:
 
 def test_a_field_is_found_by_its_whole_name() -> None:
     events = "oom 3\noom_kill 1\noom_group_kill 0"
-    assert flat_keyed_value(events, "oom_kill") == 1
-    assert flat_keyed_value(events, "kill") is None
-    assert flat_keyed_value(None, "oom_kill") is None
+    assert flat_keyed(events).get("oom_kill") == 1
+    assert flat_keyed(events).get("kill") is None
+    assert flat_keyed(None).get("oom_kill") is None

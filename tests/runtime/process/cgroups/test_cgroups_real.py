@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.folders import CgroupFolders
-from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
+from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from tests.runtime.process.cgroups.cgroup_scene import (
     end,
@@ -28,12 +28,12 @@ UID = PodUID("u")
 def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> None:
     cgroups.create_pod(pod_of(resources("", "- 48Mi")))
     place = cgroups.create(UID, "c1", resources("", "- 48Mi"))
-    assert flat_keyed_value(Path(place.oom_events).read_text(), "oom_kill") == 0
+    assert flat_keyed(Path(place.oom_events).read_text()).get("oom_kill") == 0
     assert end(start(place, "eaten = b'x' * (256 << 20)")) == -9
-    assert flat_keyed_value(Path(place.oom_events).read_text(), "oom_kill") == 1
+    assert flat_keyed(Path(place.oom_events).read_text()).get("oom_kill") == 1
     other = cgroups.create(UID, "c2", resources("", "- 48Mi"))
     assert end(start(other, "eaten = b'x' * (8 << 20)")) == 0
-    assert flat_keyed_value(Path(other.oom_events).read_text(), "oom_kill") == 0
+    assert flat_keyed(Path(other.oom_events).read_text()).get("oom_kill") == 0
 
 
 def test_a_process_has_a_cgroup_of_its_own_in_every_hierarchy(cgroups: Cgroups) -> None:
@@ -126,8 +126,8 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
     counts = (Path(file).parent.with_name("cpu.stat") for file in place.procs)
     counted = next(file for file in counts if file.exists()).read_text()
     periods, throttled = (
-        flat_keyed_value(counted, "nr_periods"),
-        flat_keyed_value(counted, "nr_throttled"),
+        flat_keyed(counted).get("nr_periods"),
+        flat_keyed(counted).get("nr_throttled"),
     )
     used = cgroups.usage(UID, "c1")
     assert used is not None

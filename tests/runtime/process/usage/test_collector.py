@@ -4,16 +4,17 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from podstatus.base.pressure import Pressure, Stall
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage
+from podstatus.kube.objects.usage import DiskUsage, MemoryUsage, PodDiskUsage
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.shim.processes import boot_id
@@ -42,8 +43,10 @@ def row(
     threads: int = 1,
     memory: int = 0,
     start: int = 7,
+    faults: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> ProcessRow:
-    return ProcessRow(pid, parent, "S", start, own, children, threads, memory)
+    """`faults`: its own and the major ones of them, those of reaped children and their major."""
+    return ProcessRow(pid, parent, "S", start, own, children, threads, memory, *faults)
 
 
 def running(id: str, pid: int, *, start: int = 7) -> RunningContainer:
@@ -56,6 +59,8 @@ class Desk:
 
     def __init__(self, cgroups: Cgroups | None = None) -> None:
         self.rows: Sequence[ProcessRow] = ()
+        self.anonymous: dict[int, int] = {}
+        self.shims: list[ProcessIdentity] = []
         self.looks = 0
         self._clock = FakeClock()
         self.disk = DiskUsage(bytes=4096)
@@ -64,11 +69,16 @@ class Desk:
             _KnownUsage(lambda: self.disk),
             clock=self._clock,
             processes=self._look,
+            some_processes=self._look_at,
         )
 
     def _look(self) -> ProcessTable:
         self.looks += 1
-        return ProcessTable(self.rows)
+        return ProcessTable(self.rows, self.anonymous.get)
+
+    def _look_at(self, pids: Iterable[int]) -> ProcessTable:
+        chosen = set(pids)
+        return ProcessTable((it for it in self.rows if it.pid in chosen), self.anonymous.get)
 
     def pass_time(self, seconds: float) -> None:
         asyncio.run(self._clock.advance(seconds))
@@ -77,7 +87,7 @@ class Desk:
         return self.read_all({UID: containers})[UID]
 
     def read_all(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
-        return asyncio.run(self.usage.read(pods, dict.fromkeys(pods, ())))
+        return asyncio.run(self.usage.read(pods, dict.fromkeys(pods, ()), self.shims))
 
 
 class _KnownUsage(DiskUsageCache):
@@ -114,6 +124,62 @@ def test_usage_is_the_sum_over_the_descendants_of_the_monitor(desk: Desk) -> Non
 def test_incomplete_disk_usage_is_unknown_as_a_figure(desk: Desk) -> None:
     desk.disk = DiskUsage(bytes=4096, is_complete=False)
     assert desk.read({}).pod.disk_bytes is None
+
+
+def test_memory_and_page_faults_are_summed_over_the_processes(desk: Desk) -> None:
+    desk.rows = [
+        row(10, 1, memory=3 * MI, faults=(1000, 1000, 7, 2)),  # the monitor: only its children
+        row(11, 10, memory=10 * MI, faults=(100, 10, 50, 5)),
+        row(12, 11, memory=MI, faults=(1, 1, 0, 0)),
+    ]
+    desk.anonymous = {11: 4 * MI, 12: MI // 2}
+    app = desk.read({"app": running("c1", 10)}).containers["app"]
+    assert app.processes == 2
+    assert app.memory == MemoryUsage(
+        usage_bytes=11 * MI, rss_bytes=4 * MI + MI // 2, page_faults=158, major_page_faults=18
+    )
+
+
+def test_page_faults_of_ended_attempts_stay_with_the_pod(desk: Desk) -> None:
+    desk.rows = [row(10, 1), row(11, 10, faults=(100, 10, 0, 0))]
+    desk.read({"app": running("c1", 10)})
+    desk.rows = [row(20, 1), row(21, 20, faults=(5, 1, 0, 0))]
+    used = desk.read({"app": running("c2", 20)})
+    assert used.containers["app"].memory.page_faults == 5
+    assert (used.pod.memory.page_faults, used.pod.memory.major_page_faults) == (105, 11)
+
+
+def test_the_runtime_is_its_shims_and_monitors_without_the_containers(desk: Desk) -> None:
+    desk.shims = [running("", 5).monitor]
+    desk.rows = [
+        row(5, 1, own=1.0, children=99.0, memory=MI, faults=(3, 1, 900, 900)),
+        row(10, 5, own=0.5, children=50.0, memory=MI, faults=(2, 0, 900, 900)),
+        row(11, 10, own=50.0, memory=9 * MI),
+    ]
+    desk.anonymous = {5: MI // 2, 10: MI // 4}
+    desk.read({"app": running("c1", 10)})
+    runtime = desk.usage.system["runtime"]
+    assert (runtime.cpu_seconds, runtime.memory_bytes, runtime.processes) == (1.5, 2 * MI, 2)
+    assert runtime.memory == MemoryUsage(
+        usage_bytes=2 * MI, rss_bytes=MI // 2 + MI // 4, page_faults=5, major_page_faults=1
+    )
+    desk.rows, desk.shims = [], []
+    desk.pass_time(10)
+    desk.read_all({})
+    ended = desk.usage.system["runtime"]
+    assert (ended.cpu_seconds, ended.cpu_cores, ended.memory_bytes) == (1.5, 0.0, 0)
+
+
+def test_all_pods_together_continue_when_a_pod_is_gone(desk: Desk) -> None:
+    desk.rows = [row(10, 1), row(11, 10, own=2.0, memory=MI), row(20, 1), row(21, 20, own=3.0)]
+    desk.read_all({UID: {"app": running("c1", 10)}, OTHER: {"app": running("c2", 20)}})
+    assert desk.usage.system["pods"].cpu_seconds == 5.0
+    desk.rows = [row(10, 1), row(11, 10, own=4.0, memory=MI)]
+    desk.pass_time(10)
+    desk.read({"app": running("c1", 10)})
+    pods = desk.usage.system["pods"]
+    assert (pods.cpu_seconds, pods.memory_bytes) == (7.0, MI)
+    assert pods.cpu_cores == pytest.approx(0.2)
 
 
 def test_how_busy_they_are_shows_from_the_second_reading_on(desk: Desk) -> None:
@@ -179,13 +245,38 @@ def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> 
         place = machine.base / folder
         (place / "cpu.stat").write_text(f"usage_usec {seconds}000000\n")
         (place / "memory.current").write_text(f"{10 * MI}\n")
-        (place / "memory.stat").write_text(f"inactive_file {4 * MI}\n")
+        (place / "memory.stat").write_text(
+            f"anon {5 * MI}\ninactive_file {4 * MI}\npgfault 70\npgmajfault 7\n"
+        )
+        (place / "memory.max").write_text(f"{20 * MI}\n")
+        (place / "memory.swap.current").write_text("0\n")
         (place / "pids.current").write_text("2\n")
+        (place / "io.pressure").write_text(
+            "some avg10=1.50 avg60=0.25 avg300=0.00 total=12\n"
+            "full avg10=0.50 avg60=0.00 avg300=0.00 total=3\n"
+        )
+    (machine.base / "poduid-1/c1/inside/cgroup.procs").write_text("11\n12\n")
     desk = Desk(machine.cgroups)
     used = desk.read({"app": running("c1", 10)})
     app = used.containers["app"]
     assert (app.cpu_seconds, app.memory_bytes, app.pids) == (3.0, 6 * MI, 2)
+    assert app.memory == MemoryUsage(
+        usage_bytes=10 * MI,
+        rss_bytes=5 * MI,
+        limit_bytes=20 * MI,
+        page_faults=70,
+        major_page_faults=7,
+        swap_bytes=0,
+        swap_limit_bytes=0,
+    )
+    assert app.processes == 2
+    assert app.pressure.io == Pressure(
+        some=Stall(total_nanoseconds=12_000, avg10=1.5, avg60=0.25, avg300=0.0),
+        full=Stall(total_nanoseconds=3_000, avg10=0.5, avg60=0.0, avg300=0.0),
+    )
+    assert app.pressure.cpu is None
     assert used.pod.cpu_seconds == 9.0  # including that of ended containers
+    assert (used.pod.processes, used.pod.memory.rss_bytes) == (2, 5 * MI)
     assert desk.looks == 0
 
 

@@ -13,8 +13,9 @@ nevertheless, and the caller learns about it:
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, container_limi
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import (
+    PRESSURE,
     CgroupSetting,
     CgroupUsage,
     CgroupVersion,
@@ -141,6 +143,20 @@ class Cgroups:
         read = self.reader(pod_uid, *container_id)
         return None if read is None else read_usage(self.version, read)
 
+    def pods_usage(self) -> CgroupUsage | None:
+        """Return the usage of all pods together, ended ones included; None without cgroups."""
+        if not self._hierarchies:
+            return None
+        return read_usage(self.version, partial(self._read, Path()))
+
+    def process_count(self, pod_uid: PodUID, container_id: str) -> int | None:
+        """Return the number of processes of a container; None if it has no cgroup."""
+        path = _relative_path(pod_uid, container_id)
+        if path is None or not self._hierarchies:
+            return None
+        text = self._folders.read(self._hierarchies[0] / path / _LEAF / PROCS)
+        return None if text is None else len(text.split())
+
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
         """Return a reader of the interface files of a pod or container; None without a cgroup."""
         path = _relative_path(pod_uid, *container_id)
@@ -255,10 +271,21 @@ class Cgroups:
         )
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
+        if controller == PRESSURE:
+            unified = self._unified
+            return None if unified is None else self._folders.read(unified / path / file)
         # Version 2 counts CPU time even without the cpu controller.
         others = self.hierarchies if self.version is CgroupVersion.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
+
+    @cached_property
+    def _unified(self) -> Path | None:
+        """The hierarchy of version 2; with version 1, it may be mounted without controllers."""
+        for base in self._hierarchies:
+            if (base / "cgroup.controllers").is_file():
+                return base
+        return None
 
     def _kill_folder(self, folder: Path) -> None:
         for _ in self._retries():

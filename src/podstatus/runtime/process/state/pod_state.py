@@ -20,6 +20,7 @@ from podstatus.runtime.process.records.models import (
     ExitRecord,
     LaunchRecord,
     PodRecord,
+    ProcessIdentity,
     StartRecord,
 )
 
@@ -62,6 +63,8 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
     record: PodRecord
     is_ready: bool = False
     """Whether its shim serves requests."""
+    shim: ProcessIdentity | None = None
+    """Its newest shim that served requests; None before that."""
     was_ready: bool = False
     """Whether its shim ever did; before that, the pod has no sandbox."""
     attempts: tuple[ContainerAttempt, ...] = ()

@@ -132,7 +132,11 @@ class PodTable:
         if not self.exits.watch(shim.process, lambda: self._on_shim_exit(uid, sandbox_id)):
             return False
         in_force = self._limits.actuated_pod_resources(uid, state.record.limits)
-        self._store(structs.replace(state, is_ready=True, was_ready=True, resources=in_force))
+        self._store(
+            structs.replace(
+                state, is_ready=True, shim=shim.process, was_ready=True, resources=in_force
+            )
+        )
         return True
 
     def shim(self, uid: PodUID) -> ShimRecord | None:

@@ -1,10 +1,10 @@
 """Resource usage of containers and pods: from cgroups, else from processes; disk from folders."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 
 import msgspec
+from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
@@ -12,100 +12,28 @@ from podstatus.kube.objects.usage import PodDiskUsage, Usage
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupUsage
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
-from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable, read_processes
+from podstatus.runtime.process.state.process_table import (
+    ProcessTable,
+    read_processes,
+    read_some_processes,
+)
+from podstatus.runtime.process.usage.counters import Counters, CounterSum, counters_of
 from podstatus.runtime.process.usage.disk_usage import Attempts, DiskUsageCache
+from podstatus.runtime.process.usage.samples import (
+    UsageSample,
+    ensure_monotonic,
+    fill_missing,
+    is_complete,
+    own_counters,
+    sum_own,
+    sum_parts,
+    sum_processes,
+    to_usage,
+    with_counters,
+)
 
-_N = TypeVar("_N", int, float)
-
-
-class UsageSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One reading of a container or pod."""
-
-    id: str
-    """ID of the attempt or pod; a new attempt starts from zero."""
-    monotonic_seconds: float
-    """Monotonic clock, seconds."""
-    usage: CgroupUsage
-
-
-def sum_processes(monitor: ProcessRow, processes: Sequence[ProcessRow]) -> CgroupUsage:
-    """Return the usage of a container without a cgroup: the sum over its monitor's descendants.
-
-    The monitor itself belongs to the agent, but its reaped children count. Shared memory is counted
-    once per process.
-    """
-    seconds = sum(row.own_seconds + row.children_seconds for row in processes)
-    return CgroupUsage(
-        cpu_seconds=seconds + monitor.children_seconds,
-        memory_bytes=sum(row.resident_bytes for row in processes),
-        pids=sum(row.threads for row in processes),
-    )
-
-
-def sum_containers(parts: Sequence[CgroupUsage], *, ended_seconds: float) -> CgroupUsage:
-    """Return the usage of a pod without a cgroup; unknown if that of one container is unknown."""
-    seconds = _sum(part.cpu_seconds for part in parts)
-    return CgroupUsage(
-        cpu_seconds=None if seconds is None else seconds + ended_seconds,
-        memory_bytes=_sum(part.memory_bytes for part in parts),
-        pids=_sum(part.pids for part in parts),
-    )
-
-
-def fill_missing(reading: CgroupUsage | None, other: CgroupUsage | None) -> CgroupUsage:
-    """Return the first reading, completed from the second."""
-    first, second = reading or CgroupUsage(), other or CgroupUsage()
-    return CgroupUsage(
-        cpu_seconds=second.cpu_seconds if first.cpu_seconds is None else first.cpu_seconds,
-        memory_bytes=second.memory_bytes if first.memory_bytes is None else first.memory_bytes,
-        pids=second.pids if first.pids is None else first.pids,
-    )
-
-
-def is_complete(reading: CgroupUsage | None) -> bool:
-    """Return whether all values are known."""
-    return reading is not None and None not in msgspec.structs.astuple(reading)
-
-
-def ensure_monotonic(reading: UsageSample, previous: UsageSample | None) -> UsageSample:
-    """Keep CPU time from decreasing: a sum over processes may shrink when some end unnoticed."""
-    cpu_seconds = (
-        None if previous is None or previous.id != reading.id else previous.usage.cpu_seconds
-    )
-    if cpu_seconds is None or (reading.usage.cpu_seconds or 0.0) >= cpu_seconds:
-        return reading
-    used = msgspec.structs.replace(reading.usage, cpu_seconds=cpu_seconds)
-    return msgspec.structs.replace(reading, usage=used)
-
-
-def to_usage(reading: UsageSample, previous: UsageSample | None, *, at: int) -> Usage:
-    """Convert a sample to `Usage`; `at` is in ns since the Unix epoch."""
-    return Usage(
-        at=at,
-        cpu_seconds=reading.usage.cpu_seconds,
-        cpu_cores=_cores(reading, previous),
-        memory_bytes=reading.usage.memory_bytes,
-        pids=reading.usage.pids,
-    )
-
-
-def _cores(reading: UsageSample, previous: UsageSample | None) -> float | None:
-    if (
-        previous is None
-        or previous.id != reading.id
-        or reading.monotonic_seconds <= previous.monotonic_seconds
-    ):
-        return None
-    current, earlier = reading.usage.cpu_seconds, previous.usage.cpu_seconds
-    if current is None or earlier is None:
-        return None
-    return (current - earlier) / (reading.monotonic_seconds - previous.monotonic_seconds)
-
-
-def _sum(numbers: Iterable[_N | None]) -> _N | None:
-    values = list(numbers)
-    known = [number for number in values if number is not None]
-    return sum(known) if len(known) == len(values) else None
+RUNTIME, PODS = "runtime", "pods"
+"""Upstream: SystemContainerRuntime and SystemContainerPods."""
 
 
 class RunningContainer(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,13 +63,28 @@ class _PodReading(msgspec.Struct, frozen=True, kw_only=True):
     containers: Mapping[str, CgroupUsage]
 
 
+class _Readings(msgspec.Struct, frozen=True, kw_only=True):
+    pods: Mapping[PodUID, _PodReading]
+    all_pods: CgroupUsage | None
+    runtime: CgroupUsage
+    runtime_processes: Mapping[Hashable, Counters]
+
+
 class _UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
     """State of a pod between two readings."""
 
     pod: UsageSample
     containers: Mapping[str, UsageSample]
-    ended_seconds: float
-    """CPU time of ended containers, as of their last reading."""
+    counters: CounterSum
+    """Of all attempts."""
+
+
+class _SystemTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """State of the system containers between two readings."""
+
+    samples: Mapping[str, UsageSample] = {}
+    runtime_counters: CounterSum = CounterSum()
+    pod_counters: CounterSum = CounterSum()
 
 
 class UsageCollector:
@@ -154,41 +97,69 @@ class UsageCollector:
         *,
         clock: Clock,
         processes: Callable[[], ProcessTable] = read_processes,
+        some_processes: Callable[[Iterable[int]], ProcessTable] = read_some_processes,
     ) -> None:
         self._cgroups = cgroups
         self._disk_usage = disk_usage
         self._clock = clock
         self._processes = processes
+        self._some_processes = some_processes
         self._totals: dict[PodUID, _UsageTotals] = {}
+        self._system_totals = _SystemTotals()
+        self._system: Mapping[str, Usage] = {}
+
+    @property
+    def system(self) -> Mapping[str, Usage]:
+        """The usage of the runtime itself and of all pods together, at the last `read`."""
+        return self._system
 
     async def read(
-        self, pods: RunningContainers, attempts: Mapping[PodUID, Attempts]
+        self,
+        pods: RunningContainers,
+        attempts: Mapping[PodUID, Attempts],
+        shims: Collection[ProcessIdentity] = (),
     ) -> dict[PodUID, PodUsage]:
         """Return the usage of each of these pods; state of other pods is dropped.
 
-        `attempts` are those of the same pods, ended ones too.
+        `attempts` are those of the same pods, ended ones too; `shims` are their shims.
         """
-        readings = await asyncio.to_thread(self._read_usage, pods)
-        return self._update_totals(pods, readings, self._disk_usage.usage(attempts))
+        readings = await asyncio.to_thread(self._read_usage, pods, shims)
+        usage = self._update_totals(pods, readings.pods, self._disk_usage.usage(attempts))
+        self._update_system(readings)
+        return usage
 
-    def _read_usage(self, pods: RunningContainers) -> dict[PodUID, _PodReading]:
+    def _read_usage(self, pods: RunningContainers, shims: Collection[ProcessIdentity]) -> _Readings:
         """Read everything without changing any state: this runs in another thread."""
         cgroup_usage = {
-            (uid, name): self._cgroups.usage(uid, running.id)
+            (uid, name): self._container_cgroup_usage(uid, running.id)
             for uid, containers in pods.items()
             for name, running in containers.items()
         }
         table = None if all(map(is_complete, cgroup_usage.values())) else self._processes()
-        return {
-            uid: _PodReading(
-                pod=self._cgroups.usage(uid),
-                containers={
-                    name: fill_missing(cgroup_usage[uid, name], _process_usage(table, running))
-                    for name, running in containers.items()
-                },
-            )
-            for uid, containers in pods.items()
-        }
+        own = [*shims, *(it.monitor for each in pods.values() for it in each.values())]
+        own_table = table or self._some_processes(process.pid for process in own)
+        rows = {process: row for process in own if (row := own_table.find(process)) is not None}
+        return _Readings(
+            pods={
+                uid: _PodReading(
+                    pod=self._cgroups.usage(uid),
+                    containers={
+                        name: fill_missing(cgroup_usage[uid, name], _process_usage(table, running))
+                        for name, running in containers.items()
+                    },
+                )
+                for uid, containers in pods.items()
+            },
+            all_pods=self._cgroups.pods_usage(),
+            runtime=sum_own(list(rows.values()), own_table),
+            runtime_processes={process: own_counters(row) for process, row in rows.items()},
+        )
+
+    def _container_cgroup_usage(self, uid: PodUID, id: str) -> CgroupUsage | None:
+        usage = self._cgroups.usage(uid, id)
+        if usage is None:
+            return None
+        return structs.replace(usage, processes=self._cgroups.process_count(uid, id))
 
     def _update_totals(
         self,
@@ -207,12 +178,37 @@ class UsageCollector:
             for uid, totals in self._totals.items()
         }
 
+    def _update_system(self, readings: _Readings) -> None:
+        at, monotonic = self._clock.now(), self._clock.monotonic() / 1e9
+        previous = self._system_totals
+        parts = {uid: totals.pod.usage for uid, totals in self._totals.items()}
+        pods = previous.pod_counters.update(
+            {uid: counters_of(usage) for uid, usage in parts.items()}
+        )
+        runtime = previous.runtime_counters.update(readings.runtime_processes)
+        summed = sum_parts(list(parts.values()), ended=pods.ended)
+        usages = {
+            RUNTIME: with_counters(readings.runtime, runtime.total),
+            PODS: fill_missing(readings.all_pods, summed),
+        }
+        samples = {
+            name: UsageSample(id=name, monotonic_seconds=monotonic, usage=usage)
+            for name, usage in usages.items()
+        }
+        self._system_totals = _SystemTotals(
+            samples=samples, runtime_counters=runtime, pod_counters=pods
+        )
+        self._system = {
+            name: to_usage(sample, previous.samples.get(name), at=at)
+            for name, sample in samples.items()
+        }
+
 
 def _process_usage(table: ProcessTable | None, running: RunningContainer) -> CgroupUsage | None:
     monitor = None if table is None else table.find(running.monitor)
     if table is None or monitor is None:
         return None
-    return sum_processes(monitor, table.descendants(monitor.pid))
+    return sum_processes(monitor, table.descendants(monitor.pid), table)
 
 
 def _new_totals(
@@ -229,21 +225,15 @@ def _new_totals(
         )
         for name, used in readings.containers.items()
     }
-    ended = _ended_seconds(earlier, containers) + (previous.ended_seconds if previous else 0.0)
-    total = sum_containers([part.usage for part in containers.values()], ended_seconds=ended)
+    counters = (previous.counters if previous else CounterSum()).update(
+        {sample.id: counters_of(sample.usage) for sample in containers.values()}
+    )
+    total = sum_parts([part.usage for part in containers.values()], ended=counters.ended)
     pod = UsageSample(id=uid, monotonic_seconds=at, usage=fill_missing(readings.pod, total))
     return _UsageTotals(
         pod=ensure_monotonic(pod, previous.pod if previous else None),
         containers=containers,
-        ended_seconds=ended,
-    )
-
-
-def _ended_seconds(earlier: Mapping[str, UsageSample], now: Mapping[str, UsageSample]) -> float:
-    return sum(
-        reading.usage.cpu_seconds or 0.0
-        for name, reading in earlier.items()
-        if name not in now or now[name].id != reading.id
+        counters=counters,
     )
 
 
@@ -253,7 +243,7 @@ def _pod_usage(
     earlier = {} if previous is None else previous.containers
     pod = to_usage(totals.pod, previous.pod if previous else None, at=at)
     return PodUsage(
-        pod=msgspec.structs.replace(
+        pod=structs.replace(
             pod,
             disk_bytes=disk.total.bytes if disk is not None and disk.total.is_complete else None,
         ),

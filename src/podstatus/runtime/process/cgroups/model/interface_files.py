@@ -9,12 +9,15 @@
 | OOM kills the whole container | - | memory.oom.group |
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 import msgspec
+from msgspec import structs
 
+from podstatus.base.pressure import NO_PRESSURES, Pressures, parse_pressure
 from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.kube.objects.usage import NO_MEMORY_USAGE, MemoryUsage
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.cpu_and_memory_limits import (
     CPU_PERIOD_MICROSECONDS,
@@ -61,7 +64,7 @@ def cpu_settings(version: CgroupVersion, limits: CgroupLimits) -> Sequence[Cgrou
 
 def memory_settings(version: CgroupVersion, limits: CgroupLimits) -> Sequence[CgroupSetting]:
     """Return the memory settings, in write order for a decrease; reverse it for an increase."""
-    return _memory_v1(limits) if version is CgroupVersion.V1 else _memory_v2(limits)
+    return _memory_limits_v1(limits) if version is CgroupVersion.V1 else _memory_limits_v2(limits)
 
 
 def oom_events_file(version: CgroupVersion) -> str:
@@ -103,7 +106,7 @@ def _cpu_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     return settings
 
 
-def _memory_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
+def _memory_limits_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     if limits.memory_bytes is None:
         return ()
     limit = str(limits.memory_bytes)
@@ -123,7 +126,7 @@ def _cpu_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     return settings
 
 
-def _memory_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
+def _memory_limits_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     if limits.memory_bytes is None:
         return ()
     limit = str(limits.memory_bytes)
@@ -132,6 +135,8 @@ def _memory_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
 
 ReadFile = Callable[[str, str], str | None]
 """Returns the contents of a file, by controller and name; None if it is unreadable."""
+PRESSURE = "pressure"
+"""Instead of a controller: the hierarchy of version 2, which may be mounted besides version 1."""
 
 _UNLIMITED = 2**62
 """A version 1 limit from here on means unlimited: the kernel then shows its largest number."""
@@ -144,7 +149,12 @@ class CgroupUsage(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu_seconds: float | None = None
     memory_bytes: int | None = None
+    """The working set."""
+    memory: MemoryUsage = NO_MEMORY_USAGE
     pids: int | None = None
+    """Processes and threads."""
+    processes: int | None = None
+    pressure: Pressures = NO_PRESSURES
 
 
 def read_resource_facts(
@@ -170,8 +180,8 @@ def read_cpu_quota(version: CgroupVersion, read: ReadFile) -> int | None:
 
 def read_memory_limit(version: CgroupVersion, read: ReadFile) -> int | None:
     """Return the memory limit in force, in bytes; None: unlimited."""
-    limit = _parse_int(read("memory", _by_version(version, "memory.limit_in_bytes", "memory.max")))
-    return None if limit is None or limit >= _UNLIMITED else limit
+    file = _by_version(version, "memory.limit_in_bytes", "memory.max")
+    return _limited(_parse_int(read("memory", file)))
 
 
 def read_memory_usage(version: CgroupVersion, read: ReadFile) -> int | None:
@@ -182,21 +192,27 @@ def read_memory_usage(version: CgroupVersion, read: ReadFile) -> int | None:
 
 
 def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
-    """Return the usage, computed as in the kubelet's cAdvisor."""
+    """Return the usage, computed as in the kubelet's cAdvisor, without the processes."""
+    stat = flat_keyed(read("memory", "memory.stat"))
+    memory = _memory_v1(stat) if version is CgroupVersion.V1 else _memory_v2(stat, read)
+    memory = structs.replace(memory, usage_bytes=read_memory_usage(version, read))
     return CgroupUsage(
         cpu_seconds=_cpu_seconds(version, read),
-        memory_bytes=_working_set(version, read),
+        memory_bytes=_working_set(version, memory.usage_bytes, stat),
+        memory=memory,
         pids=_parse_int(read("pids", "pids.current")),
+        pressure=Pressures(
+            cpu=parse_pressure(read(PRESSURE, "cpu.pressure")),
+            memory=parse_pressure(read(PRESSURE, "memory.pressure")),
+            io=parse_pressure(read(PRESSURE, "io.pressure")),
+        ),
     )
 
 
-def flat_keyed_value(text: str | None, name: str) -> int | None:
-    """Return the number of a key in a file of lines `key number`; None if it is missing."""
-    for line in (text or "").splitlines():
-        key, _, value = line.partition(" ")
-        if key == name:
-            return _parse_int(value)
-    return None
+def flat_keyed(text: str | None) -> Mapping[str, int]:
+    """Parse a file of lines `key number`."""
+    pairs = (line.partition(" ") for line in (text or "").splitlines())
+    return {key: int(value) for key, _, value in pairs if value.isdecimal()}
 
 
 def _cpu_request(
@@ -238,18 +254,45 @@ def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
     if version is CgroupVersion.V1:
         nanos = _parse_int(read("cpuacct", "cpuacct.usage"))
         return None if nanos is None else nanos / 1e9
-    micros = flat_keyed_value(read("cpu", "cpu.stat"), "usage_usec")
+    micros = flat_keyed(read("cpu", "cpu.stat")).get("usage_usec")
     return None if micros is None else micros / 1e6
 
 
-def _working_set(version: CgroupVersion, read: ReadFile) -> int | None:
+def _memory_v1(stat: Mapping[str, int]) -> MemoryUsage:
+    """Return memory in detail: of all descendants, since the processes are in a child."""
+    limit = _limited(stat.get("hierarchical_memory_limit"))
+    both = _limited(stat.get("hierarchical_memsw_limit"))
+    return MemoryUsage(
+        rss_bytes=stat.get("total_rss"),
+        limit_bytes=limit,
+        page_faults=stat.get("total_pgfault"),
+        major_page_faults=stat.get("total_pgmajfault"),
+        swap_bytes=stat.get("total_swap"),
+        swap_limit_bytes=None if limit is None or both is None else max(0, both - limit),
+    )
+
+
+def _memory_v2(stat: Mapping[str, int], read: ReadFile) -> MemoryUsage:
+    return MemoryUsage(
+        rss_bytes=stat.get("anon"),
+        limit_bytes=_limited(_parse_int(read("memory", "memory.max"))),
+        page_faults=stat.get("pgfault"),
+        major_page_faults=stat.get("pgmajfault"),
+        swap_bytes=_parse_int(read("memory", "memory.swap.current")),
+        swap_limit_bytes=_limited(_parse_int(read("memory", "memory.swap.max"))),
+    )
+
+
+def _limited(limit: int | None) -> int | None:
+    return None if limit is None or limit >= _UNLIMITED else limit
+
+
+def _working_set(version: CgroupVersion, used: int | None, stat: Mapping[str, int]) -> int | None:
     """Return memory usage without inactive page cache, which can be reclaimed at once."""
-    used = read_memory_usage(version, read)
     if used is None:
         return None
-    name = _by_version(version, "total_inactive_file", "inactive_file")
-    inactive = flat_keyed_value(read("memory", "memory.stat"), name)
-    return max(0, used - (inactive or 0))
+    inactive = stat.get(_by_version(version, "total_inactive_file", "inactive_file"), 0)
+    return max(0, used - inactive)
 
 
 def _by_version(version: CgroupVersion, first: str, second: str) -> str:

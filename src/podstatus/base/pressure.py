@@ -6,7 +6,7 @@ _MICROSECOND = 1_000
 
 
 class Stall(msgspec.Struct, frozen=True, kw_only=True):
-    """How long tasks have waited."""
+    """How long tasks have waited, in total and lately."""
 
     total_nanoseconds: int
     avg10: float
@@ -16,7 +16,7 @@ class Stall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
-    """Pressure on one resource."""
+    """Pressure on a resource, by how many of the tasks waited."""
 
     some: Stall
     """At least one task waited."""

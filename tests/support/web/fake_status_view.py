@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError
@@ -121,7 +121,15 @@ def make_entry(
 
 def a_snapshot(*uids: str) -> UsageSnapshot:
     """A usage snapshot with these pods."""
-    used = Usage(at=AT, cpu_seconds=1.5, cpu_cores=0.25, memory_bytes=2**20, disk_bytes=7, pids=3)
+    used = Usage(
+        at=AT,
+        cpu_seconds=1.5,
+        cpu_cores=0.25,
+        memory_bytes=2**20,
+        disk_bytes=7,
+        pids=3,
+        processes=3,
+    )
     return UsageSnapshot(
         at=AT,
         machine=MachineReading(
@@ -136,7 +144,14 @@ def a_snapshot(*uids: str) -> UsageSnapshot:
                 total_bytes=1000, used_bytes=400, available_bytes=500, inodes=10, inodes_free=4
             ),
         ),
-        node=Usage(at=AT, cpu_seconds=10.0, cpu_cores=0.5, memory_bytes=2**29, pids=100),
+        node=Usage(
+            at=AT,
+            cpu_seconds=10.0,
+            cpu_cores=0.5,
+            memory_bytes=2**29,
+            pids=100,
+            memory=MemoryUsage(limit_bytes=2**30),
+        ),
         pods={PodUID(uid): used for uid in uids},
         containers={PodUID(uid): {"app": used} for uid in uids},
     )

@@ -46,13 +46,14 @@ def test_the_node_is_summed_up_as_the_kubelet_does() -> None:
         "inodes": 10,
         "inodesUsed": 6,
     }
+    unused = {k: v for k, v in filesystem.items() if k not in ("usedBytes", "inodesUsed")}
     assert node == {
         "nodeName": "node-1",
         "startTime": "2026-11-15T11:00:00Z",
         "cpu": {"time": at, "usageNanoCores": 500_000_000, "usageCoreNanoSeconds": 10_000_000_000},
         "memory": {"time": at, "availableBytes": 2**29, "workingSetBytes": 2**29},
         "fs": filesystem,
-        "runtime": {"imageFs": filesystem, "containerFs": filesystem},
+        "runtime": {"imageFs": unused, "containerFs": unused},
         "rlimit": {"time": at, "maxpid": 32768, "curproc": 100},
     }
 
@@ -69,7 +70,14 @@ def test_pods_and_their_containers_are_summed_up() -> None:
         "startTime": "2026-11-15T11:00:00Z",
         "containers": [{"name": "app", "startTime": "2026-11-15T11:00:00Z", **used}],
         **used,
-        "ephemeral-storage": {"time": at, "usedBytes": 7},
+        "ephemeral-storage": {
+            "time": at,
+            "availableBytes": 500,
+            "capacityBytes": 1000,
+            "usedBytes": 7,
+            "inodesFree": 4,
+            "inodes": 10,
+        },
         "process_stats": {"process_count": 3},
     }
 

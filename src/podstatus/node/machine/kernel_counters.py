@@ -89,7 +89,7 @@ def read_own_usage(at: int) -> Usage:
 
 
 def _own_memory() -> tuple[int | None, int | None]:
-    """Resident and anonymous bytes."""
+    """Resident and anonymous bytes of this process."""
     fields = _read(Path("/proc/self/statm")).split()
     if not fields:
         return None, None

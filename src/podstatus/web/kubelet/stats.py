@@ -1,26 +1,26 @@
 """Resource usage of node and pods as the kubelet's `/stats/summary`.
 
-Fields that are not measured are omitted, as upstream does: network, swap, pressure.
+What is not measured is omitted; docs/reference/http/stats-summary.md lists what never is.
 
 Upstream: Summary, kubelet/pkg/apis/stats/v1alpha1/types.go v0.36.4; handleSummary,
 pkg/kubelet/server/stats/handler.go v1.36.4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
-from podstatus.kube.objects.usage import Usage
-from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.readings import MachineReading, UsageSnapshot
+from podstatus.kube.objects.usage import ContainerDiskUsage, DiskUsage, PodDiskUsage, Usage
+from podstatus.node.decide.readings import DiskReading, UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.errors import unavailable
+from podstatus.web.kubelet import stats_blocks as blocks
 from podstatus.web.ports import UsageProvider
 from podstatus.web.query_parameters import Query
 
-_NANOS = 1_000_000_000
+_UNKNOWN = DiskUsage(is_complete=False)
 
 
 def stats_summary(
@@ -37,90 +37,123 @@ def stats_summary(
 
 def _node(name: str, snapshot: UsageSnapshot, *, only_some: bool) -> dict[str, Any]:
     machine, at = snapshot.machine, snapshot.at
+    booted = machine.booted_at
+    systems = _system_containers(snapshot, only_some=only_some)
     stats = {
         "nodeName": name,
-        "startTime": _time(machine.booted_at),
-        **_used(snapshot.node, available=machine.memory_available_bytes),
+        **({"systemContainers": systems} if systems else {}),
+        "startTime": blocks.rfc3339(booted) if booted else None,
+        **_used(snapshot.node, only_some=only_some),
     }
     if only_some:
         return stats
-    filesystem = _filesystem(machine, at)
-    return stats | _without_none(
-        fs=filesystem,
-        runtime=filesystem and {"imageFs": filesystem, "containerFs": filesystem},
-        rlimit=_without_none(time=_time(at), maxpid=machine.max_pids, curproc=machine.pids),
+    return stats | blocks.without_none(
+        network=blocks.network(machine.interfaces, at),
+        fs=machine.disk and blocks.filesystem(machine.disk, at),
+        runtime=machine.disk and _runtime_filesystems(machine.disk, snapshot),
+        rlimit=blocks.without_none(
+            time=blocks.rfc3339(at), maxpid=machine.max_pids, curproc=machine.pids
+        ),
     )
 
 
-def _filesystem(machine: MachineReading, at: int) -> dict[str, Any] | None:
-    disk = machine.disk
-    if disk is None:
-        return None
-    counted = disk.inodes > 0
-    return _without_none(
-        time=_time(at),
-        availableBytes=disk.available_bytes,
-        capacityBytes=disk.total_bytes,
-        usedBytes=disk.used_bytes,
-        inodesFree=disk.inodes_free if counted else None,
-        inodes=disk.inodes if counted else None,
-        inodesUsed=disk.inodes - disk.inodes_free if counted else None,
-    )
+def _runtime_filesystems(disk: DiskReading, snapshot: UsageSnapshot) -> dict[str, Any]:
+    """The filesystem of images and of containers is that of the node; there are no images."""
+    layers = [it.rootfs for pod in snapshot.disks.values() for it in pod.containers.values()]
+    written = sum(layers, DiskUsage()) if snapshot.disks else _UNKNOWN
+    return {
+        "imageFs": blocks.disk_share(disk, _UNKNOWN, snapshot.at),
+        "containerFs": blocks.disk_share(disk, written, snapshot.at),
+    }
+
+
+def _system_containers(snapshot: UsageSnapshot, *, only_some: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "startTime": blocks.rfc3339(system.started_at),
+            **_used(system.usage, only_some=only_some),
+        }
+        for name, system in snapshot.system.items()
+    ]
 
 
 def _pod(pod: RuntimePod, snapshot: UsageSnapshot, *, only_some: bool) -> dict[str, Any]:
     running, used = _running(pod), snapshot.pods.get(pod.uid)
-    containers = snapshot.containers.get(pod.uid, {})
     stats = {
         "podRef": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
         "startTime": min(it.started_at for it in running).wire,
-        "containers": [
-            {"name": it.name, "startTime": it.started_at.wire, **_used(containers.get(it.name))}
-            for it in running
-        ],
-        **_used(used),
+        "containers": [_container(it, pod, snapshot, only_some=only_some) for it in running],
+        **_used(used, only_some=only_some),
     }
-    if only_some or used is None:
+    if only_some:
         return stats
-    disk, processes = used.disk_bytes, used.pids
-    return stats | _without_none(
-        **{
-            "ephemeral-storage": None
-            if disk is None
-            else {"time": _time(used.at), "usedBytes": disk},
-            "process_stats": None if processes is None else {"process_count": processes},
-        }
+    disk = snapshot.disks.get(pod.uid)
+    processes = used and used.processes
+    return stats | blocks.without_none(
+        volume=disk and _volumes(disk, snapshot.machine.disk),
+        process_stats=None if processes is None else {"process_count": processes},
+        **{"ephemeral-storage": _ephemeral_storage(used, disk, snapshot.machine.disk)},
     )
 
 
-def _used(used: Usage | None, *, available: int | None = None) -> dict[str, Any]:
-    """CPU and memory usage, as far as it is known."""
+def _container(
+    facts: ContainerFacts, pod: RuntimePod, snapshot: UsageSnapshot, *, only_some: bool
+) -> dict[str, Any]:
+    used = snapshot.containers.get(pod.uid, {}).get(facts.name)
+    stats = {
+        "name": facts.name,
+        "startTime": facts.started_at.wire,
+        **_used(used, only_some=only_some),
+    }
+    pod_disk = snapshot.disks.get(pod.uid)
+    disk = None if pod_disk is None else pod_disk.containers.get(facts.name)
+    if only_some or pod_disk is None or disk is None:
+        return stats
+    return stats | _container_filesystems(disk, snapshot.machine.disk, pod_disk.at)
+
+
+def _container_filesystems(
+    disk: ContainerDiskUsage, filesystem: DiskReading | None, at: int
+) -> dict[str, Any]:
+    return {
+        "rootfs": blocks.disk_share(filesystem, disk.rootfs, at),
+        "logs": blocks.disk_share(filesystem, disk.logs, at),
+    }
+
+
+def _volumes(disk: PodDiskUsage, filesystem: DiskReading | None) -> list[dict[str, Any]] | None:
+    return [
+        {"name": name, **blocks.disk_share(filesystem, used, disk.at)}
+        for name, used in disk.volumes.items()
+    ] or None
+
+
+def _ephemeral_storage(
+    used: Usage | None, disk: PodDiskUsage | None, filesystem: DiskReading | None
+) -> Mapping[str, Any] | None:
+    """Containers and volumes together; without them, what the runtime says of the whole pod."""
+    if disk is not None:
+        parts = [part for it in disk.containers.values() for part in (it.rootfs, it.logs)]
+        total = sum((*parts, *disk.volumes.values()), DiskUsage())
+        return blocks.disk_share(filesystem, total, disk.at)
+    if used is None or used.disk_bytes is None:
+        return None
+    block = blocks.disk_share(filesystem, _UNKNOWN, used.at)
+    return block | {"usedBytes": used.disk_bytes}
+
+
+def _used(used: Usage | None, *, only_some: bool) -> dict[str, Any]:
+    """What is known of CPU, memory, swap and I/O."""
     if used is None:
         return {}
-    at = _time(used.at)
-    return {
-        "cpu": _without_none(
-            time=at,
-            usageNanoCores=_whole(used.cpu_cores),
-            usageCoreNanoSeconds=_whole(used.cpu_seconds),
-        ),
-        "memory": _without_none(
-            time=at, availableBytes=available, workingSetBytes=used.memory_bytes
-        ),
-    }
+    return blocks.without_none(
+        cpu=blocks.cpu(used),
+        memory=blocks.memory(used),
+        io=None if only_some else blocks.io(used),
+        swap=blocks.swap(used),
+    )
 
 
 def _running(pod: RuntimePod) -> list[ContainerFacts]:
     return [it for it in pod.facts.containers if it.state is ContainerRunState.RUNNING]
-
-
-def _without_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _whole(amount: float | None) -> int | None:
-    return None if amount is None else round(amount * _NANOS)
-
-
-def _time(at: int | None) -> str | None:
-    return Time.from_unix_nanos(at).wire if at else None

@@ -26,7 +26,7 @@ class CgroupFolders:
         with open_descriptor(file, os.O_WRONLY | os.O_CLOEXEC) as descriptor:
             os.write(descriptor, text.encode())
 
-    def read(self, file: Path) -> str | None:
+    def read(self, file: Path | str) -> str | None:
         """Return the contents of a file; None if it is unreadable, as when its cgroup is gone."""
         # Thousands of files per reading of the usage: an eighth of the time of Path.read_text.
         try:

@@ -145,16 +145,16 @@ class Cgroups:
 
     def pods_usage(self) -> CgroupUsage | None:
         """Return the usage of all pods together, ended ones included; None without cgroups."""
-        if not self._hierarchies:
+        if not self.hierarchies:
             return None
         return read_usage(self.version, partial(self._read, Path()))
 
     def process_count(self, pod_uid: PodUID, container_id: str) -> int | None:
         """Return the number of processes of a container; None if it has no cgroup."""
         path = _relative_path(pod_uid, container_id)
-        if path is None or not self._hierarchies:
+        if path is None or not self.hierarchies:
             return None
-        text = self._folders.read(self._hierarchies[0] / path / _LEAF / PROCS)
+        text = self._folders.read(self.hierarchies[0] / path / _LEAF / PROCS)
         return None if text is None else len(text.split())
 
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
@@ -272,17 +272,19 @@ class Cgroups:
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
         if controller == PRESSURE:
-            unified = self._unified
-            return None if unified is None else self._folders.read(unified / path / file)
-        # Version 2 counts CPU time even without the cpu controller.
-        others = self.hierarchies if self.version is CgroupVersion.V2 else ()
-        base = self._bases.get(controller) or next(iter(others), None)
-        return None if base is None else self._folders.read(base / path / file)
+            base = self._unified
+        elif self.version is CgroupVersion.V2:
+            # Version 2 counts CPU time even without the cpu controller.
+            base = self._bases.get(controller) or next(iter(self.hierarchies), None)
+        else:
+            base = self._bases.get(controller)
+        # Text, since joining paths takes longer than reading the file.
+        return None if base is None else self._folders.read(f"{base}/{path}/{file}")
 
     @cached_property
     def _unified(self) -> Path | None:
         """The hierarchy of version 2; with version 1, it may be mounted without controllers."""
-        for base in self._hierarchies:
+        for base in self.hierarchies:
             if (base / "cgroup.controllers").is_file():
                 return base
         return None

@@ -17,7 +17,7 @@ from podstatus.runtime.process.state.process_table import (
     read_processes,
     read_some_processes,
 )
-from podstatus.runtime.process.usage.counters import Counters, CounterSum, counters_of
+from podstatus.runtime.process.usage.counters import CounterSum, UsageCounters, counters_of
 from podstatus.runtime.process.usage.disk_usage import Attempts, DiskUsageCache
 from podstatus.runtime.process.usage.samples import (
     UsageSample,
@@ -67,7 +67,7 @@ class _Readings(msgspec.Struct, frozen=True, kw_only=True):
     pods: Mapping[PodUID, _PodReading]
     all_pods: CgroupUsage | None
     runtime: CgroupUsage
-    runtime_processes: Mapping[Hashable, Counters]
+    runtime_processes: Mapping[Hashable, UsageCounters]
 
 
 class _UsageTotals(msgspec.Struct, frozen=True, kw_only=True):

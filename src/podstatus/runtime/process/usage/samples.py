@@ -9,7 +9,7 @@ from msgspec import structs
 from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupUsage
 from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable
-from podstatus.runtime.process.usage.counters import Counters
+from podstatus.runtime.process.usage.counters import UsageCounters
 
 _N = TypeVar("_N", int, float)
 
@@ -41,12 +41,12 @@ def sum_processes(
 
 def sum_own(processes: Sequence[ProcessRow], table: ProcessTable) -> CgroupUsage:
     """Return the usage of these processes without their children."""
-    counters = sum(map(own_counters, processes), Counters())
+    counters = sum(map(own_counters, processes), UsageCounters())
     return _sum_rows(processes, table, counters)
 
 
 def _sum_rows(
-    processes: Sequence[ProcessRow], table: ProcessTable, counters: Counters
+    processes: Sequence[ProcessRow], table: ProcessTable, counters: UsageCounters
 ) -> CgroupUsage:
     resident = sum(row.resident_bytes for row in processes)
     return CgroupUsage(
@@ -63,7 +63,7 @@ def _sum_rows(
     )
 
 
-def with_counters(reading: CgroupUsage, counters: Counters) -> CgroupUsage:
+def with_counters(reading: CgroupUsage, counters: UsageCounters) -> CgroupUsage:
     """Return the reading with other counters, such as those that include ended members."""
     memory = structs.replace(
         reading.memory,
@@ -73,7 +73,7 @@ def with_counters(reading: CgroupUsage, counters: Counters) -> CgroupUsage:
     return structs.replace(reading, cpu_seconds=counters.cpu_seconds, memory=memory)
 
 
-def sum_parts(parts: Sequence[CgroupUsage], *, ended: Counters) -> CgroupUsage:
+def sum_parts(parts: Sequence[CgroupUsage], *, ended: UsageCounters) -> CgroupUsage:
     """Return the usage of a pod or of all pods without a cgroup; unknown if that of a part is."""
     seconds = _sum(part.cpu_seconds for part in parts)
     memory = [part.memory for part in parts]
@@ -170,16 +170,16 @@ def _larger(value: _N | None, before: _N | None) -> _N | None:
     return value if before is None or (value is not None and value >= before) else before
 
 
-def own_counters(row: ProcessRow) -> Counters:
-    return Counters(
+def own_counters(row: ProcessRow) -> UsageCounters:
+    return UsageCounters(
         cpu_seconds=row.own_seconds,
         page_faults=row.page_faults,
         major_page_faults=row.major_page_faults,
     )
 
 
-def _children_counters(row: ProcessRow) -> Counters:
-    return Counters(
+def _children_counters(row: ProcessRow) -> UsageCounters:
+    return UsageCounters(
         cpu_seconds=row.children_seconds,
         page_faults=row.children_page_faults,
         major_page_faults=row.children_major_page_faults,

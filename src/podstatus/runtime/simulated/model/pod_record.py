@@ -16,7 +16,7 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 from podstatus.runtime.cpu_and_memory_limits import limits_to_facts as limit_facts
 from podstatus.runtime.port import RuntimePod
@@ -170,6 +170,8 @@ def pod_usage(record: SimulatedPodRecord, now: int) -> Usage:
         memory_bytes=sum(attempt.memory_bytes for attempt in running),
         disk_bytes=0,
         pids=len(running),
+        processes=len(running),
+        memory=_memory(sum(attempt.memory_bytes for attempt in running)),
     )
 
 
@@ -183,9 +185,16 @@ def container_usage(record: SimulatedPodRecord, now: int) -> dict[str, Usage]:
             memory_bytes=attempt.memory_bytes,
             disk_bytes=0,
             pids=1,
+            processes=1,
+            memory=_memory(attempt.memory_bytes),
         )
         for attempt in record.running_attempts(now)
     }
+
+
+def _memory(count: int) -> MemoryUsage:
+    """A simulated container has anonymous memory only."""
+    return MemoryUsage(usage_bytes=count, rss_bytes=count)
 
 
 def _sandbox_facts(sandbox: SimulatedSandbox) -> SandboxFacts:

@@ -28,7 +28,7 @@ from podstatus.alerts.rules.fact_variables import (
 )
 from podstatus.cli.register_commands import LazyCommand, app
 from podstatus.events import reasons
-from podstatus.observe.metrics import kubelet_catalog, podstatus_catalog
+from podstatus.observe.metrics import cadvisor_catalog, kubelet_catalog, podstatus_catalog
 from podstatus.observe.metrics.model import Metric
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -40,11 +40,6 @@ _BEGIN, _END = "<!-- generated: {} -->", "<!-- end -->"
 _REGION = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _REASON_GROUP = re.compile(r"^# ([^\n]+)\n(.*?)(?=^# |\Z)", re.MULTILINE | re.DOTALL)
 _PAGE_NAME = re.compile(r"\bdocs/([\w/-]+/)([\w-]+)\.md")
-_CADVISOR = (
-    kubelet_catalog.CONTAINER_CPU,
-    kubelet_catalog.CONTAINER_MEMORY,
-    kubelet_catalog.CONTAINER_START,
-)
 _METRIC_PREFIXES = {
     "metrics of the kubelet": ("kubelet_", "rest_client_"),
     "metrics of podstatus": ("podstatus_", "ALERTS"),
@@ -103,7 +98,7 @@ def metrics_regions() -> Regions:
     listed = {metric.name for group in groups.values() for metric in group}
     if unlisted := [metric.name for metric in declared if metric.name not in listed]:
         raise PageError(f"no table of docs/reference/metrics.md takes {', '.join(unlisted)}")
-    groups["metrics of cAdvisor"] = list(_CADVISOR)
+    groups["metrics of cAdvisor"] = list(cadvisor_catalog.ALL)
     header = "| metric | type | labels | meaning |"
     return {group: table(header, map(_metric_row, metrics)) for group, metrics in groups.items()}
 

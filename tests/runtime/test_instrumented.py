@@ -1,12 +1,13 @@
 """An instrumented runtime behaves as before, offers the same protocols, and is counted."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from podstatus.kube.objects.cgroup_details import PodDetails
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage, Usage
 from podstatus.runtime import port, streams
@@ -67,6 +68,9 @@ class Offering(Plain):
     def disk_usage(self) -> dict[PodUID, PodDiskUsage]:
         return {PodUID("p"): PodDiskUsage(at=1, total=DiskUsage())}
 
+    def details_reader(self) -> Callable[[], dict[PodUID, PodDetails]]:
+        return dict
+
     def system_usage(self) -> dict[str, Usage]:
         return {"runtime": Usage(at=1)}
 
@@ -116,6 +120,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
         "ContainerStats",
         "DiskStats",
         "SystemStats",
+        "DetailedStats",
         "ResizesPods",
         "NodeLabels",
         "DescribesImages",
@@ -136,6 +141,7 @@ async def test_what_it_offers_is_passed_on() -> None:
             await it.usage(),
             it.container_usage(),
             it.system_usage(),
+            it.details_reader()(),
             await it.resize_pod(make_pod("p"), {}),
             await it.run_hook(uid, "c", "preStop"),
             [result async for result in it.probe_results()],
@@ -151,6 +157,7 @@ async def test_what_it_offers_is_passed_on() -> None:
         {"p": Usage(at=1)},
         {"p": {"app": Usage(at=1)}},
         {"runtime": Usage(at=1)},
+        {},
         None,
         True,
         ["a result"],

@@ -18,6 +18,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import (
     ContainerStats,
     DescribesImages,
+    DetailedStats,
     DiskStats,
     NodeLabels,
     PodStats,
@@ -49,6 +50,7 @@ _OPTIONAL_PROTOCOLS = (
     PodStats,
     ContainerStats,
     DiskStats,
+    DetailedStats,
     SystemStats,
     ResizesPods,
     NodeLabels,

@@ -10,11 +10,12 @@ listed with its exit.
     RuntimeDownError     the runtime itself does not answer; nothing is known about any pod
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from podstatus.kube.objects.cgroup_details import PodDetails
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
@@ -152,6 +153,17 @@ class DiskStats(PodStats, Protocol):
         """Return the disk usage of pods as measured last, at the last `usage()`. Never blocks.
 
         Pods that have not been measured yet are missing.
+        """
+
+
+@runtime_checkable
+class DetailedStats(ContainerStats, Protocol):
+    """A runtime that reads what only cAdvisor's metrics have."""
+
+    def details_reader(self) -> Callable[[], Mapping[PodUID, PodDetails]]:
+        """Return a function that reads the details of the pods that run now. Never blocks.
+
+        The function may block for about a millisecond per pod, and is called in another thread.
         """
 
 

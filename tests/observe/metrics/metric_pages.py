@@ -1,7 +1,8 @@
 """The metrics pages of an agent: what is declared for each, and what is collected."""
 
 from podstatus.alerts.metrics import alert_metrics
-from podstatus.observe.metrics import kubelet_catalog, podstatus_catalog
+from podstatus.observe.metrics import cadvisor_catalog, kubelet_catalog, podstatus_catalog
+from podstatus.observe.metrics.cadvisor_collector import cadvisor_metrics
 from podstatus.observe.metrics.kubelet_collector import (
     kubelet_metrics,
     probe_metrics,
@@ -12,9 +13,10 @@ from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
     podstatus_metrics,
     process_metrics,
+    process_start,
     watch_metrics,
 )
-from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
+from podstatus.observe.metrics.resource_collector import resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from tests.observe.metrics.metric_state import Watched
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
@@ -33,14 +35,10 @@ def _named(*prefixes: str) -> list[Metric]:
 
 PAGES = {
     "/metrics": _named("kubelet_", "rest_client_", "podstatus_", "ALERTS", "process_"),
-    "/metrics/probes": _named("prober_"),
+    "/metrics/probes": [*_named("prober_"), podstatus_catalog.START],
     "/metrics/resource": _named("node_", "container_", "pod_", "resource_"),
     "/metrics/slis": _named("kubernetes_"),
-    "/metrics/cadvisor": [
-        kubelet_catalog.CONTAINER_CPU,
-        kubelet_catalog.CONTAINER_MEMORY,
-        kubelet_catalog.CONTAINER_START,
-    ],
+    "/metrics/cadvisor": list(cadvisor_catalog.ALL),
 }
 """All metrics, by page, in the order in which they are declared and documented."""
 
@@ -57,8 +55,8 @@ def pages(watched: Watched) -> dict[str, list[Samples]]:
             *process_metrics(),
             *alert_metrics(FakeAlerts(an_alert())),
         ],
-        "/metrics/probes": list(probe_metrics(watched.probe_metrics)),
+        "/metrics/probes": [*probe_metrics(watched.probe_metrics), process_start()],
         "/metrics/resource": list(resource_metrics(*watched.usage)),
         "/metrics/slis": list(HealthCheckCollector(lambda: {"ping": lambda: None})()),
-        "/metrics/cadvisor": list(container_metrics(*watched.usage)),
+        "/metrics/cadvisor": list(cadvisor_metrics(watched.cadvisor)),
     }

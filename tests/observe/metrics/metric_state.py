@@ -7,6 +7,7 @@ from msgspec import structs
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.counts import EventCounts
+from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import (
@@ -16,9 +17,10 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.kube.objects.usage import Usage
+from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
+from podstatus.observe.metrics.cadvisor_collector import CadvisorState
 from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
 from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
@@ -36,6 +38,8 @@ from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.dependencies import WorkerMetrics
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
+from tests.support.full_details import machine_details, pod_details
+from tests.support.full_usage import a_full_snapshot
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_status_view import FakeStatusView
 
@@ -112,19 +116,37 @@ class Watched:
     @property
     def usage(self) -> tuple[UsageSnapshot, Mapping[PodUID, RuntimePod]]:
         """The resource usage, and the pods of the runtime."""
-        part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500)}
-        used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700)
+        memory = MemoryUsage(swap_bytes=30, swap_limit_bytes=90)
+        part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500, memory=memory)}
+        used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700, memory=memory)
         machine = MachineReading(
             cores=2, cpu=CpuTimes(1, 2), memory_bytes=1, memory_available_bytes=1, pids=1
         )
         snapshot = UsageSnapshot(
             at=AT,
             machine=machine,
-            node=Usage(at=AT, cpu_seconds=99.0, memory_bytes=9000),
+            node=Usage(at=AT, cpu_seconds=99.0, memory_bytes=9000, memory=memory),
             pods={pod.uid: used for pod in self.all},
             containers={pod.uid: part for pod in self.all},
         )
         return snapshot, {pod.uid: runtime_pod(pod) for pod in self.all}
+
+    @property
+    def cadvisor(self) -> CadvisorState:
+        """The sources of cAdvisor's page: everything is known."""
+        uid = self.pods[0].uid
+        snapshot = a_full_snapshot(uid)
+        machine = structs.replace(
+            snapshot.machine, memory=MemoryUsage(swap_limit_bytes=0), booted_at=AT
+        )
+        return CadvisorState(
+            now=AT,
+            snapshot=structs.replace(snapshot, machine=machine),
+            running={uid: runtime_pod(self.pods[0])},
+            details={uid: pod_details(uid, at=AT)},
+            machine=machine_details(at=AT),
+            info=NodeSystemInfo(machine_id="m", system_uuid="s", boot_id="b"),
+        )
 
     def lives(self) -> list[PodLifecycle]:
         """One desired, one static and terminating, one orphan, one runtime only."""

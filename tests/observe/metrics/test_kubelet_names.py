@@ -93,6 +93,7 @@ def test_what_is_ours_says_so() -> None:
         "node_",
         "pod_",
         "container_",
+        "machine_",
         "process_",
     )
     ours = {name for name in ALL if not name.startswith((*others, "resource_scrape_error"))}

@@ -155,6 +155,10 @@ pod_memory_working_set_bytes{namespace=ns,pod=pod-0} 700
 container_cpu_usage_seconds_total{container=app,namespace=ns,pod=pod-0} 2.5
 container_memory_working_set_bytes{container=app,namespace=ns,pod=pod-0} 500
 container_start_time_seconds{container=app,namespace=ns,pod=pod-0} 1700000000.5
+node_swap_usage_bytes{} 30
+pod_swap_usage_bytes{namespace=ns,pod=pod-0} 30
+container_swap_usage_bytes{container=app,namespace=ns,pod=pod-0} 30
+container_swap_limit_bytes{container=app,namespace=ns,pod=pod-0} 90
 resource_scrape_error{} 0
 """
 
@@ -261,7 +265,7 @@ def test_what_is_used_has_the_time_at_which_it_was_read() -> None:
         if sample.timestamp is not None
     }
     assert set(times.values()) == {1_700_000_000.5}
-    assert len(times) == 6
+    assert len(times) == 10
 
 
 def test_alerts_have_the_format_of_prometheus() -> None:

@@ -17,9 +17,9 @@ from podstatus.kube.objects.usage import DiskUsage, MemoryUsage, PodDiskUsage
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.kubelet.stats import stats_summary
+from tests.support.full_usage import DISK, USED, a_full_snapshot
 from tests.support.web.fake_runtime import FakePods
 from tests.support.web.fake_status_view import FakeMachine
-from tests.support.web.full_usage import DISK, USED, a_full_snapshot
 from tests.support.web.node_server import app_pod
 
 FIELDS = (Path(__file__).parent / "summary-fields.txt").read_text().split()

@@ -1,12 +1,14 @@
 """Build the metric pages of a node agent."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
+from podstatus.node.machine.details import read_machine_details
+from podstatus.observe.metrics.cadvisor_page import CadvisorPage, CadvisorSources
 from podstatus.observe.metrics.exposition import MetricPages
 from podstatus.observe.metrics.kubelet_collector import (
     KubeletMetricsSource,
@@ -19,16 +21,14 @@ from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
     podstatus_metrics,
     process_metrics,
+    process_start,
     watch_metrics,
 )
-from podstatus.observe.metrics.resource_collector import (
-    container_metrics,
-    resource_metrics,
-)
+from podstatus.observe.metrics.resource_collector import resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheck, HealthCheckCollector
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.ports import StatusView
-from podstatus.runtime.port import ContainerStats
+from podstatus.runtime.port import ContainerStats, DetailedStats
 
 
 def build_metric_pages(
@@ -55,7 +55,7 @@ def build_metric_pages(
         running=pleg.pods,
         last_relist=lambda: pleg.last_listed,
     )
-    measures_containers = isinstance(dependencies.counted_runtime, ContainerStats)
+    cadvisor = _cadvisor_page(dependencies, node)
 
     def everything() -> Iterator[Samples | LazySamples]:
         yield from kubelet_metrics(state)
@@ -67,17 +67,32 @@ def build_metric_pages(
         if alerts is not None:
             yield from alert_metrics(alerts)
 
-    def containers() -> Iterable[Samples] | None:
-        if not measures_containers:
-            return None
-        return container_metrics(node.usage.snapshot, pleg.pods())
+    def probes() -> Iterator[Samples]:
+        yield from probe_metrics(pods.probe_metrics)
+        yield process_start()
 
     return MetricPages(
         {
             "": everything,
             "resource": lambda: resource_metrics(node.usage.snapshot, pleg.pods()),
-            "cadvisor": containers,
-            "probes": lambda: probe_metrics(pods.probe_metrics),
+            "cadvisor": lambda: None if cadvisor is None else cadvisor.collect(),
+            "probes": probes,
             "slis": HealthCheckCollector(checks),
         }
     )
+
+
+def _cadvisor_page(dependencies: AgentDependencies, node: AgentNodeServices) -> CadvisorPage | None:
+    """Build the page; None if the runtime does not measure containers."""
+    runtime = dependencies.counted_runtime
+    pods = runtime.details_reader if isinstance(runtime, DetailedStats) else lambda: dict
+    if not isinstance(runtime, ContainerStats):
+        return None
+    sources = CadvisorSources(
+        snapshot=lambda: node.usage.snapshot,
+        running=dependencies.pleg.pods,
+        pods=pods,
+        machine=read_machine_details,
+        info=node.system_info,
+    )
+    return CadvisorPage(sources, clock=dependencies.clock)

@@ -70,14 +70,15 @@ class AgentNodeServices:
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
             on_reading=pressure.observe,
         )
+        self.system_info = read_system_info(
+            kubelet_version=kubelet_version(__version__),
+            runtime_version=f"{runtime.name}://{runtime.version}",
+        )
         checks = (dependencies.pleg.unhealthy_reason, self.usage.problem, shutting_down)
         self._services = build_node(
             settings,
             FactSources(
-                info=read_system_info(
-                    kubelet_version=kubelet_version(__version__),
-                    runtime_version=f"{runtime.name}://{runtime.version}",
-                ),
+                info=self.system_info,
                 usage=lambda: self.usage.snapshot,
                 problems=partial(node_problems, checks, heartbeats),
                 port=port,

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.pressure import NO_PRESSURES, Pressures
+from podstatus.kube.objects.cgroup_details import CgroupDetails
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import NO_MEMORY_USAGE, MemoryUsage, PodDiskUsage, Usage
 
@@ -35,6 +36,8 @@ class DiskReading(msgspec.Struct, frozen=True, kw_only=True):
     inodes: int
     """0 if the filesystem does not count them."""
     inodes_free: int
+    device: str = ""
+    """As `/dev/vda`; empty if unknown."""
 
 
 class InterfaceReading(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +72,14 @@ class MachineReading(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryUsage = NO_MEMORY_USAGE
     pressure: Pressures = NO_PRESSURES
     interfaces: tuple[InterfaceReading, ...] = ()
+
+
+class MachineDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """Details of the machine; None where unknown."""
+
+    details: CgroupDetails
+    physical_cores: int | None = None
+    sockets: int | None = None
 
 
 class SystemUsage(msgspec.Struct, frozen=True, kw_only=True):

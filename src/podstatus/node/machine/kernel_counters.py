@@ -21,8 +21,8 @@ def read_memory_usage(*, working_set: int, root: Path = Path("/")) -> MemoryUsag
 
     Upstream takes the same from the root cgroup, which in version 2 has it from these files.
     """
-    memory = _bytes_by_name(_read(root / "proc/meminfo"))
-    events = _numbers_by_name(_read(root / "proc/vmstat"))
+    memory = bytes_by_name(read_text(root / "proc/meminfo"))
+    events = numbers_by_name(read_text(root / "proc/vmstat"))
     total, free, swap = (memory.get(name) for name in ("MemTotal", "MemFree", "SwapTotal"))
     swap_free = memory.get("SwapFree")
     # The kernel's reserves are free, and not available.
@@ -41,14 +41,14 @@ def read_pressures(root: Path = Path("/")) -> Pressures:
     """Read the pressure on the machine as a whole."""
 
     def pressure(name: str) -> Pressure | None:
-        return parse_pressure(_read(root / "proc/pressure" / name))
+        return parse_pressure(read_text(root / "proc/pressure" / name))
 
     return Pressures(cpu=pressure("cpu"), memory=pressure("memory"), io=pressure("io"))
 
 
 def read_interfaces(root: Path = Path("/")) -> tuple[InterfaceReading, ...]:
     """Read the network interfaces that the agent sees, without loopback and those of containers."""
-    lines = _read(root / "proc/net/dev").splitlines()
+    lines = read_text(root / "proc/net/dev").splitlines()
     named = (line.partition(":") for line in lines[2:])
     rows = ((name.strip(), [int(it) for it in text.split()]) for name, _, text in named)
     return tuple(
@@ -90,7 +90,7 @@ def read_own_usage(at: int) -> Usage:
 
 def _own_memory() -> tuple[int | None, int | None]:
     """Resident and anonymous bytes of this process."""
-    fields = _read(Path("/proc/self/statm")).split()
+    fields = read_text(Path("/proc/self/statm")).split()
     if not fields:
         return None, None
     resident, shared = int(fields[1]), int(fields[2])
@@ -98,19 +98,20 @@ def _own_memory() -> tuple[int | None, int | None]:
     return resident * page, (resident - shared) * page
 
 
-def _bytes_by_name(text: str) -> Mapping[str, int]:
+def bytes_by_name(text: str) -> Mapping[str, int]:
     """Parse lines such as `MemFree:  123 kB`."""
     pairs = (line.partition(":") for line in text.splitlines())
     return {name: int(value.removesuffix("kB")) * 1024 for name, _, value in pairs if "kB" in value}
 
 
-def _numbers_by_name(text: str) -> Mapping[str, int]:
+def numbers_by_name(text: str) -> Mapping[str, int]:
     """Parse lines such as `pgfault 123`."""
     pairs = (line.partition(" ") for line in text.splitlines())
     return {name: int(value) for name, _, value in pairs}
 
 
-def _read(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """The contents of a file of the kernel; empty if it does not exist."""
     try:
         return file.read_text()
     except OSError:

@@ -7,6 +7,7 @@ with a timeout.
 import asyncio
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,7 @@ from podstatus.node.machine.kernel_counters import (
     read_interfaces,
     read_memory_usage,
     read_pressures,
+    read_text,
 )
 
 _TASK_LIMITS = ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max")
@@ -49,7 +51,19 @@ def read_disk(folder: Path) -> DiskReading:
         available_bytes=stat.f_bavail * stat.f_frsize,
         inodes=stat.f_files,
         inodes_free=stat.f_favail,
+        device=_device_of(folder.stat().st_dev),
     )
+
+
+@lru_cache(maxsize=16)
+def _device_of(number: int) -> str:
+    """The mounted device with this number, as `/dev/vda`; empty if unknown."""
+    wanted = f"{os.major(number)}:{os.minor(number)}"
+    for line in read_text(Path("/proc/self/mountinfo")).splitlines():
+        left, _, right = line.partition(" - ")
+        if left.split()[2] == wanted:
+            return right.split()[1]
+    return ""
 
 
 def _read_cpu() -> CpuTimes:

@@ -18,6 +18,7 @@ from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    UntypedMetricFamily,
 )
 from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -109,8 +110,7 @@ class _Collector:
         metric = it.metric
         if metric.kind is MetricKind.HISTOGRAM:
             return self._histogram(it)
-        plain = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
-        family = plain(metric.name, metric.help, labels=metric.labels)
+        family = _family_class(metric)(metric.name, metric.help, labels=metric.labels)
         for labels, value in it.values.items():
             number, at = _number_and_timestamp(metric, value)
             family.add_metric([*map(_escape_label, labels)], number, timestamp=at)
@@ -125,6 +125,15 @@ class _Collector:
             buckets = [(self._bound(bound), count) for bound, count in value.cumulative()]
             family.add_metric([*map(_escape_label, labels)], buckets, value.sum)
         return family
+
+
+def _family_class(
+    metric: Metric,
+) -> type[CounterMetricFamily | GaugeMetricFamily | UntypedMetricFamily]:
+    if metric.kind is MetricKind.GAUGE:
+        return GaugeMetricFamily
+    # The client appends _total to the name of any counter; some of upstream's are without.
+    return CounterMetricFamily if metric.name.endswith("_total") else UntypedMetricFamily
 
 
 def _number_and_timestamp(metric: Metric, value: Value) -> tuple[float, float | None]:

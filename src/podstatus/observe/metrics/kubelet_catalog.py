@@ -215,6 +215,7 @@ NODE_CPU = counter(
     "node_cpu_usage_seconds_total", "Cumulative CPU time in core-seconds that the node has used."
 )
 NODE_MEMORY = gauge("node_memory_working_set_bytes", "Current working set of the node in bytes.")
+NODE_SWAP = gauge("node_swap_usage_bytes", "Current swap usage of the node in bytes.")
 CONTAINER_START = gauge(
     "container_start_time_seconds",
     "Start time of the container since the Unix epoch in seconds.",
@@ -230,6 +231,16 @@ CONTAINER_MEMORY = gauge(
     "Current working set of the container in bytes.",
     *_CONTAINER_LABELS,
 )
+CONTAINER_SWAP = gauge(
+    "container_swap_usage_bytes",
+    "Current swap usage of the container in bytes.",
+    *_CONTAINER_LABELS,
+)
+CONTAINER_SWAP_LIMIT = gauge(
+    "container_swap_limit_bytes",
+    "Swap limit of the container in bytes.",
+    *_CONTAINER_LABELS,
+)
 POD_CPU = counter(
     "pod_cpu_usage_seconds_total",
     "Cumulative CPU time in core-seconds that the pod has used.",
@@ -240,6 +251,7 @@ POD_MEMORY = gauge(
     "Current working set of the pod in bytes.",
     *_POD_LABELS,
 )
+POD_SWAP = gauge("pod_swap_usage_bytes", "Current swap usage of the pod in bytes.", *_POD_LABELS)
 RESOURCE_ERROR = gauge(
     "resource_scrape_error",
     "1 if resource usage could not be measured, 0 otherwise.",

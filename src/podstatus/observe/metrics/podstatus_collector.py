@@ -72,6 +72,11 @@ def process_metrics() -> Iterator[Samples]:
         yield single(table.OPEN_FDS, process.num_fds())
 
 
+def process_start() -> Samples:
+    """Return the start time of this process, which the kubelet also has beside its probes."""
+    return single(table.START, psutil.Process().create_time())
+
+
 def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Samples]:
     phases: Counter[Labels] = Counter()
     healths: Counter[Labels] = Counter()

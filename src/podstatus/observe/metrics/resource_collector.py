@@ -1,6 +1,6 @@
 """Collect the resource usage of node, pods and containers, as the kubelet's `/metrics/resource`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
@@ -28,35 +28,33 @@ def resource_metrics(
     if snapshot is None:
         return
     pods, containers = _usage_by_pod(snapshot, running), _usage_by_container(snapshot, running)
-    yield from _usage_samples(table.NODE_CPU, table.NODE_MEMORY, {(): snapshot.node})
-    yield from _usage_samples(table.POD_CPU, table.POD_MEMORY, pods)
-    yield from _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
-
-
-def container_metrics(
-    snapshot: UsageSnapshot | None, running: Mapping[PodUID, RuntimePod]
-) -> Iterator[Samples]:
-    """Yield the container metrics of cAdvisor's page."""
-    containers = {} if snapshot is None else _usage_by_container(snapshot, running)
-    yield from _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
-    yield Samples(table.CONTAINER_START, _start_times(running))
+    node: Mapping[Labels, Usage] = {(): snapshot.node}
+    yield from _usage_samples(table.NODE_CPU, table.NODE_MEMORY, table.NODE_SWAP, node)
+    yield from _usage_samples(table.POD_CPU, table.POD_MEMORY, table.POD_SWAP, pods)
+    yield from _usage_samples(
+        table.CONTAINER_CPU, table.CONTAINER_MEMORY, table.CONTAINER_SWAP, containers
+    )
+    yield _samples(
+        table.CONTAINER_SWAP_LIMIT, containers, lambda used: used.memory.swap_limit_bytes
+    )
 
 
 def _usage_samples(
-    cpu: Metric, memory: Metric, usages: Mapping[Labels, Usage]
+    cpu: Metric, memory: Metric, swap: Metric, usages: Mapping[Labels, Usage]
 ) -> Iterator[Samples]:
-    seconds = {
-        labels: TimestampedValue(used.cpu_seconds, used.at / _SECOND)
-        for labels, used in usages.items()
-        if used.cpu_seconds is not None
-    }
-    yield Samples(cpu, seconds)
-    bytes_ = {
-        labels: TimestampedValue(used.memory_bytes, used.at / _SECOND)
-        for labels, used in usages.items()
-        if used.memory_bytes is not None
-    }
-    yield Samples(memory, bytes_)
+    yield _samples(cpu, usages, lambda used: used.cpu_seconds)
+    yield _samples(memory, usages, lambda used: used.memory_bytes)
+    yield _samples(swap, usages, lambda used: used.memory.swap_bytes)
+
+
+def _samples(
+    metric: Metric, usages: Mapping[Labels, Usage], value: Callable[[Usage], float | None]
+) -> Samples:
+    known = ((labels, value(used), used.at / _SECOND) for labels, used in usages.items())
+    return Samples(
+        metric,
+        {labels: TimestampedValue(it, at) for labels, it, at in known if it is not None},
+    )
 
 
 def _usage_by_pod(

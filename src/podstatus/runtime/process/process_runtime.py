@@ -9,9 +9,11 @@ The agent may end at any moment: the next agent finds the state of every operati
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from podstatus.base.clock import Clock
+from podstatus.kube.objects.cgroup_details import PodDetails
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import PodDiskUsage, Usage
@@ -38,6 +40,7 @@ from podstatus.runtime.process.state.pod_state import (
 )
 from podstatus.runtime.process.state.pod_table import PodTable
 from podstatus.runtime.process.usage.collector import PodUsage, RunningContainer, UsageCollector
+from podstatus.runtime.process.usage.details_reader import DetailsReader
 from podstatus.runtime.process.usage.disk_usage import (
     ContainerAttemptFolder,
     DiskUsageCache,
@@ -84,6 +87,7 @@ class ProcessRuntime:
         meter = PodMeter(folder, outside.volume_folders, now=clock.now)
         disk_usage = DiskUsageCache(meter.measure, clock=clock)
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
+        self._details = DetailsReader(cgroups, now=clock.now)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False
         self._garbage_collected = False
@@ -219,6 +223,11 @@ class ProcessRuntime:
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
         return {uid: usage.containers for uid, usage in self._last_usage.items()}
+
+    def details_reader(self) -> Callable[[], Mapping[PodUID, PodDetails]]:
+        states = self._shim_control.pods.states()
+        running = {state.record.uid: _running_containers(state) for state in states}
+        return partial(self._details.read, running)
 
     def system_usage(self) -> Mapping[str, Usage]:
         return self._usage.system

@@ -20,12 +20,23 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus.kube.objects.cgroup_details import CgroupDetails, ProcessDetails
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, container_limits, pod_limits
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
+from podstatus.runtime.process.cgroups.model.details_files import (
+    IO,
+    LEAF,
+    V1_IO_BYTES,
+    DeviceName,
+    read_cpu_details,
+    read_devices,
+    read_max_threads,
+    read_memory_details,
+)
 from podstatus.runtime.process.cgroups.model.interface_files import (
     PRESSURE,
     CgroupSetting,
@@ -149,13 +160,32 @@ class Cgroups:
             return None
         return read_usage(self.version, partial(self._read, Path()))
 
-    def process_count(self, pod_uid: PodUID, container_id: str) -> int | None:
-        """Return the number of processes of a container; None if it has no cgroup."""
+    def details(
+        self, pod_uid: PodUID, *container_id: str, device_name: DeviceName, at: int
+    ) -> CgroupDetails | None:
+        """Return the details of a container or pod at this time; None if it has no cgroup.
+
+        What is known of the processes themselves is missing.
+        """
+        path, read = _relative_path(pod_uid, *container_id), self.reader(pod_uid, *container_id)
+        if path is None or read is None:
+            return None
+        return CgroupDetails(
+            at=at,
+            cgroup=f"/{self.hierarchies[0].name}/{path}",
+            cpu=read_cpu_details(self.version, read),
+            memory=read_memory_details(self.version, read),
+            processes=ProcessDetails(max_threads=read_max_threads(read)),
+            devices=read_devices(self.version, read, device_name),
+        )
+
+    def pids(self, pod_uid: PodUID, container_id: str) -> list[int] | None:
+        """Return the processes of a container; None if it has no cgroup."""
         path = _relative_path(pod_uid, container_id)
         if path is None or not self.hierarchies:
             return None
-        text = self._folders.read(self.hierarchies[0] / path / _LEAF / PROCS)
-        return None if text is None else len(text.split())
+        text = self._folders.read(f"{self.hierarchies[0]}/{path}/{_LEAF}/{PROCS}")
+        return None if text is None else [int(pid) for pid in text.split()]
 
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
         """Return a reader of the interface files of a pod or container; None without a cgroup."""
@@ -273,6 +303,10 @@ class Cgroups:
     def _read(self, path: Path, controller: str, file: str) -> str | None:
         if controller == PRESSURE:
             base = self._unified
+        elif controller == IO:
+            base = self._io
+        elif controller == LEAF:
+            base, path = self._bases.get("memory"), path / _LEAF
         elif self.version is CgroupVersion.V2:
             # Version 2 counts CPU time even without the cpu controller.
             base = self._bases.get(controller) or next(iter(self.hierarchies), None)
@@ -286,6 +320,16 @@ class Cgroups:
         """The hierarchy of version 2; with version 1, it may be mounted without controllers."""
         for base in self.hierarchies:
             if (base / "cgroup.controllers").is_file():
+                return base
+        return None
+
+    @cached_property
+    def _io(self) -> Path | None:
+        """The hierarchy that counts I/O; in version 1 one without limits of ours."""
+        if self.version is CgroupVersion.V2:
+            return next(iter(self.hierarchies), None)
+        for base in self.hierarchies:
+            if (base / V1_IO_BYTES).is_file():
                 return base
         return None
 

@@ -159,7 +159,8 @@ class UsageCollector:
         usage = self._cgroups.usage(uid, id)
         if usage is None:
             return None
-        return structs.replace(usage, processes=self._cgroups.process_count(uid, id))
+        pids = self._cgroups.pids(uid, id)
+        return structs.replace(usage, processes=None if pids is None else len(pids))
 
     def _update_totals(
         self,

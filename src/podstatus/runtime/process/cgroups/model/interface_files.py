@@ -29,7 +29,7 @@ from podstatus.runtime.cpu_and_memory_limits import (
     shares_to_cpu_request,
 )
 
-_MIN_WEIGHT, _MAX_WEIGHT = 1, 10_000
+MIN_WEIGHT, MAX_WEIGHT = 1, 10_000
 
 
 class CgroupVersion(Enum):
@@ -77,8 +77,8 @@ def shares_to_weight(shares: int) -> int:
 
     Upstream: getCPUWeight, pkg/kubelet/cm/cgroup_manager_linux.go v1.36.4.
     """
-    weight_range, share_range = _MAX_WEIGHT - _MIN_WEIGHT, MAX_SHARES - MIN_SHARES
-    return _MIN_WEIGHT + (shares - MIN_SHARES) * weight_range // share_range
+    weight_range, share_range = MAX_WEIGHT - MIN_WEIGHT, MAX_SHARES - MIN_SHARES
+    return MIN_WEIGHT + (shares - MIN_SHARES) * weight_range // share_range
 
 
 _CONTAINER_SETTINGS_V2 = (
@@ -167,26 +167,26 @@ def read_resource_facts(
     """
     return ResourceFacts(
         cpu_request=_cpu_request(version, read, requested),
-        cpu_limit=quota_to_cpu_limit(*_quota(version, read)),
+        cpu_limit=quota_to_cpu_limit(*read_quota(version, read)),
         memory_limit=_memory_limit(version, read, requested),
     )
 
 
 def read_cpu_quota(version: CgroupVersion, read: ReadFile) -> int | None:
     """Return the quota in force, in microseconds per CPU_PERIOD_MICROSECONDS; None: unlimited."""
-    quota, period = _quota(version, read)
+    quota, period = read_quota(version, read)
     return None if quota is None else quota * CPU_PERIOD_MICROSECONDS // period
 
 
 def read_memory_limit(version: CgroupVersion, read: ReadFile) -> int | None:
     """Return the memory limit in force, in bytes; None: unlimited."""
     file = _by_version(version, "memory.limit_in_bytes", "memory.max")
-    return _limited(_parse_int(read("memory", file)))
+    return limited(parse_int(read("memory", file)))
 
 
 def read_memory_usage(version: CgroupVersion, read: ReadFile) -> int | None:
     """Return the memory that counts against the limit, including reclaimable page cache."""
-    return _parse_int(
+    return parse_int(
         read("memory", _by_version(version, "memory.usage_in_bytes", "memory.current"))
     )
 
@@ -200,7 +200,7 @@ def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
         cpu_seconds=_cpu_seconds(version, read),
         memory_bytes=_working_set(version, memory.usage_bytes, stat),
         memory=memory,
-        pids=_parse_int(read("pids", "pids.current")),
+        pids=parse_int(read("pids", "pids.current")),
         pressure=Pressures(
             cpu=parse_pressure(read(PRESSURE, "cpu.pressure")),
             memory=parse_pressure(read(PRESSURE, "memory.pressure")),
@@ -219,21 +219,22 @@ def _cpu_request(
     version: CgroupVersion, read: ReadFile, requested: CgroupLimits | None
 ) -> Quantity | None:
     if version is CgroupVersion.V1:
-        shares = _parse_int(read("cpu", "cpu.shares"))
+        shares = parse_int(read("cpu", "cpu.shares"))
         return None if shares is None else shares_to_cpu_request(shares)
-    weight = _parse_int(read("cpu", "cpu.weight"))
+    weight = parse_int(read("cpu", "cpu.weight"))
     if requested is None or weight != shares_to_weight(requested.cpu_shares):
         return None
     return shares_to_cpu_request(requested.cpu_shares)
 
 
-def _quota(version: CgroupVersion, read: ReadFile) -> tuple[int | None, int]:
+def read_quota(version: CgroupVersion, read: ReadFile) -> tuple[int | None, int]:
+    """Return quota and period in microseconds; no quota: unlimited."""
     if version is CgroupVersion.V1:
-        quota = _parse_int(read("cpu", "cpu.cfs_quota_us"))
-        period = _parse_int(read("cpu", "cpu.cfs_period_us"))
+        quota = parse_int(read("cpu", "cpu.cfs_quota_us"))
+        period = parse_int(read("cpu", "cpu.cfs_period_us"))
     else:
         quota_text, _, period_text = (read("cpu", "cpu.max") or "").partition(" ")
-        quota, period = _parse_int(quota_text), _parse_int(period_text)
+        quota, period = parse_int(quota_text), parse_int(period_text)
     limited = quota is not None and quota >= 0
     return quota if limited else None, period or CPU_PERIOD_MICROSECONDS
 
@@ -252,7 +253,7 @@ def _memory_limit(
 
 def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
     if version is CgroupVersion.V1:
-        nanos = _parse_int(read("cpuacct", "cpuacct.usage"))
+        nanos = parse_int(read("cpuacct", "cpuacct.usage"))
         return None if nanos is None else nanos / 1e9
     micros = flat_keyed(read("cpu", "cpu.stat")).get("usage_usec")
     return None if micros is None else micros / 1e6
@@ -260,8 +261,8 @@ def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
 
 def _memory_v1(stat: Mapping[str, int]) -> MemoryUsage:
     """Return memory in detail: of all descendants, since the processes are in a child."""
-    limit = _limited(stat.get("hierarchical_memory_limit"))
-    both = _limited(stat.get("hierarchical_memsw_limit"))
+    limit = limited(stat.get("hierarchical_memory_limit"))
+    both = limited(stat.get("hierarchical_memsw_limit"))
     return MemoryUsage(
         rss_bytes=stat.get("total_rss"),
         limit_bytes=limit,
@@ -275,15 +276,16 @@ def _memory_v1(stat: Mapping[str, int]) -> MemoryUsage:
 def _memory_v2(stat: Mapping[str, int], read: ReadFile) -> MemoryUsage:
     return MemoryUsage(
         rss_bytes=stat.get("anon"),
-        limit_bytes=_limited(_parse_int(read("memory", "memory.max"))),
+        limit_bytes=limited(parse_int(read("memory", "memory.max"))),
         page_faults=stat.get("pgfault"),
         major_page_faults=stat.get("pgmajfault"),
-        swap_bytes=_parse_int(read("memory", "memory.swap.current")),
-        swap_limit_bytes=_limited(_parse_int(read("memory", "memory.swap.max"))),
+        swap_bytes=parse_int(read("memory", "memory.swap.current")),
+        swap_limit_bytes=limited(parse_int(read("memory", "memory.swap.max"))),
     )
 
 
-def _limited(limit: int | None) -> int | None:
+def limited(limit: int | None) -> int | None:
+    """Return the limit of version 1; None if it means unlimited."""
     return None if limit is None or limit >= _UNLIMITED else limit
 
 
@@ -299,7 +301,8 @@ def _by_version(version: CgroupVersion, first: str, second: str) -> str:
     return first if version is CgroupVersion.V1 else second
 
 
-def _parse_int(text: str | None) -> int | None:
+def parse_int(text: str | None) -> int | None:
+    """Return the number in a file; None if there is none."""
     try:
         return int(text or "")
     except ValueError:

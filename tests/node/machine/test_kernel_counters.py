@@ -5,15 +5,17 @@ import resource
 from pathlib import Path
 
 from podstatus.base.pressure import Pressures, parse_pressure
+from podstatus.kube.objects.cgroup_details import DeviceIo
 from podstatus.kube.objects.usage import MemoryUsage
 from podstatus.node.decide.readings import with_cpu_cores
+from podstatus.node.machine.details import read_machine_details
 from podstatus.node.machine.kernel_counters import (
     read_interfaces,
     read_memory_usage,
     read_own_usage,
     read_pressures,
 )
-from podstatus.node.machine.reader import read_machine
+from podstatus.node.machine.reader import read_disk, read_machine
 
 KI, MI = 2**10, 2**20
 MEMINFO = """\
@@ -97,3 +99,50 @@ def test_the_agents_own_process_is_measured() -> None:
     assert 30 * MI < grown < 64 * MI
     assert (after.memory.page_faults or 0) > (before.memory.page_faults or 0) + 1000
     assert 0.1 <= (after.cpu_cores or 0.0) < 60
+
+
+DISKSTATS = """\
+   7       0 loop0 5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0
+ 254       0 vda 100 20 800 1500 50 30 1600 250 1 900 1750 0 0 0 0 7 3
+ 254      16 vdb 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+"""
+
+
+def test_devices_with_io_are_read(tmp_path: Path) -> None:
+    put(tmp_path, "diskstats", DISKSTATS)
+    (vda,) = read_machine_details(7, root=tmp_path).details.devices
+    assert vda == DeviceIo(
+        device="/dev/vda",
+        major=254,
+        minor=0,
+        bytes_by_operation={"Read": 800 * 512, "Write": 1600 * 512},
+        reads=100,
+        writes=50,
+        sectors_read=800,
+        sectors_written=1600,
+        reads_merged=20,
+        writes_merged=30,
+        read_seconds=1.5,
+        write_seconds=0.25,
+        in_progress=1,
+        io_seconds=0.9,
+        weighted_io_seconds=1.75,
+    )
+
+
+def test_packages_of_processors_are_counted_once(tmp_path: Path) -> None:
+    for number, package in enumerate("0011"):
+        file = tmp_path / f"sys/devices/system/cpu/cpu{number}/topology/physical_package_id"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{package}\n")
+    assert read_machine_details(7, root=tmp_path).sockets == 2
+    assert read_machine_details(7, root=tmp_path / "other").sockets is None
+
+
+def test_the_details_of_this_machine_can_be_read(tmp_path: Path) -> None:
+    details = read_machine_details(7)
+    assert details.details.at == 7
+    memory = details.details.memory
+    assert (memory.limit or 0) > (memory.cache or 0) > 0
+    assert (details.details.cpu.user_seconds or 0) > 0
+    assert read_disk(tmp_path).device != ""

@@ -122,7 +122,7 @@ def _runtime_usage(runtime: Runtime) -> RuntimeUsage:
         pods=runtime.usage if isinstance(runtime, PodStats) else no_pod_usage,
         containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
         disks=runtime.disk_usage if isinstance(runtime, DiskStats) else dict,
-        system=runtime.system_usage if isinstance(runtime, SystemStats) else dict,
+        system_containers=runtime.system_usage if isinstance(runtime, SystemStats) else dict,
     )
 
 

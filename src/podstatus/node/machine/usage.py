@@ -42,7 +42,7 @@ class RuntimeUsage(msgspec.Struct, frozen=True, kw_only=True):
     pods: Callable[[], Awaitable[Mapping[PodUID, Usage]]] = no_pod_usage
     containers: Callable[[], Mapping[PodUID, Mapping[str, Usage]]] = dict
     disks: Callable[[], Mapping[PodUID, PodDiskUsage]] = dict
-    system: Callable[[], Mapping[str, Usage]] = dict
+    system_containers: Callable[[], Mapping[str, Usage]] = dict
 
 
 NO_RUNTIME_USAGE = RuntimeUsage()
@@ -129,7 +129,7 @@ class NodeUsage:
         own = with_cpu_cores(
             read_own_usage(at), before[KUBELET].usage if KUBELET in before else None
         )
-        usages = {KUBELET: own, **self._runtime.system()}
+        usages = {KUBELET: own, **self._runtime.system_containers()}
         return {
             name: SystemUsage(started_at=self._started_at, usage=usage)
             for name, usage in usages.items()

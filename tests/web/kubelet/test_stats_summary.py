@@ -15,7 +15,10 @@ from msgspec import structs
 from podstatus.base.pressure import Pressures
 from podstatus.kube.objects.usage import DiskUsage, MemoryUsage, PodDiskUsage
 from podstatus.node.decide.readings import UsageSnapshot
+from podstatus.node.machine.reader import DiskReader
+from podstatus.node.machine.usage import NodeUsage
 from podstatus.runtime.port import RuntimePod
+from podstatus.testing.clock import FakeClock
 from podstatus.web.kubelet.stats import stats_summary
 from tests.support.full_usage import DISK, USED, a_full_snapshot
 from tests.support.web.fake_runtime import FakePods
@@ -175,3 +178,16 @@ def test_memory_beyond_the_limit_leaves_nothing() -> None:
     over = structs.replace(USED, memory_bytes=20_000)
     snapshot = structs.replace(full(), pods={running().uid: over})
     assert summary(snapshot)["pods"][0]["memory"]["availableBytes"] == 0
+
+
+async def test_what_kubernetes_own_tests_dereference_is_there(tmp_path: Path) -> None:
+    """Upstream: computeContainerResourceUsage, test/e2e/framework/kubelet/stats.go v1.36.4."""
+    usage = NodeUsage(DiskReader(tmp_path), clock=FakeClock())
+    measured = FakeMachine(await usage.sample_once())
+    node = json.loads(stats_summary("node-1", measured, [], {}))["node"]
+    systems = {it["name"]: it for it in node["systemContainers"]}
+    for part in (node, systems["kubelet"]):
+        assert part["cpu"]["time"]
+        assert part["cpu"]["usageCoreNanoSeconds"] > 0
+        assert {"usageBytes", "workingSetBytes", "rssBytes"} <= set(part["memory"])
+        assert part["memory"]["workingSetBytes"] <= part["memory"]["usageBytes"]

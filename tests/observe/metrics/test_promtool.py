@@ -10,6 +10,8 @@ from tests.observe.metrics.metric_pages import PAGES, pages
 from tests.observe.metrics.metric_state import Watched
 
 PROMTOOL = shutil.which("promtool")
+UPSTREAMS_NAMES = {"container_fs_inodes_total"}
+"""Gauges that end in _total, as cAdvisor names them."""
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not there; install prometheus")
@@ -19,4 +21,6 @@ def test_promtool_finds_nothing_wrong_with_a_page(page: str) -> None:
     body = render(pages(Watched())[page]).body
     command = [PROMTOOL, "check", "metrics"]
     found = subprocess.run(command, input=body, capture_output=True, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")
+    lines = (found.stdout + found.stderr).decode().splitlines()
+    assert [line for line in lines if line.partition(" ")[0] not in UPSTREAMS_NAMES] == []
+    assert found.returncode == (3 if lines else 0)

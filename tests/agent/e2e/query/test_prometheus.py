@@ -113,7 +113,8 @@ def test_prometheus_scrapes_all_pages_and_answers_queries(tmp_path: Path) -> Non
             until(lambda: (prometheus.value("prober_probe_total") or 0) >= 3)
             sync = "histogram_quantile(0.99, kubelet_pod_status_sync_duration_seconds_bucket)"
             until(lambda: 0 < (prometheus.value(sync) or 0) <= 60)
-            memory = 'container_memory_working_set_bytes{pod="web",job="/metrics/cadvisor"}'
+            page = 'container!="",job="/metrics/cadvisor"'
+            memory = f'container_memory_working_set_bytes{{pod="web",{page}}}'
             until(lambda: (prometheus.value(memory) or 0) > 0)
             until(lambda: (prometheus.value('pod_cpu_usage_seconds_total{pod="web"}') or -1) >= 0)
             becomes("sum(kubernetes_healthcheck == 0) or vector(0)", 0)

@@ -100,6 +100,12 @@ def test_without_the_gate_its_own_policy_says_nothing() -> None:
     gates = FeatureGates(container_restart_rules=False)
     pod = a_pod(with_policy("a", "Never"), "b")
     assert said(actions_for(pod, exited("a"), runs("b"), gates=gates)) == ["start a-1"]
+    pod = a_pod(with_policy("a", "Always"), "b", policy="Never")
+    assert said(actions_for(pod, exited("a"), runs("b"), gates=gates)) == []
+    verdicts = ContainerProbeVerdicts(liveness={"fake://a-0": False})
+    assert said(actions_for(pod, runs("a"), runs("b"), verdicts=verdicts, gates=gates)) == [
+        "Container a failed liveness probe"
+    ]
 
 
 def test_a_rule_restarts_what_the_policy_would_not() -> None:

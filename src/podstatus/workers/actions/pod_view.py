@@ -13,7 +13,7 @@ from podstatus.kube.objects.runtime_facts import (
     PodFacts,
     SandboxState,
 )
-from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
+from podstatus.kube.restart_policy import container_should_restart
 from podstatus.kube.scalars.time import Time
 from podstatus.workers.actions.model import (
     ContainerKind,
@@ -72,23 +72,23 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def restarts_after(self, container: Container, exit_code: int) -> bool:
-        """Whether a container that exited with this code is restarted.
+        """Whether an exited container, except a sidecar, is restarted.
 
         Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4.
         """
         spec = self.pod.spec
         if self.gates.container_restart_rules:
             return container_should_restart(container, spec, exit_code, self.gates)
-        if is_restartable_init_container(container):
-            return True
         return spec.restart_policy != "Never" and not (
             spec.restart_policy == "OnFailure" and exit_code == 0
         )
 
     def restarts_when_stopped(self, container: Container) -> bool:
-        """Whether a container is restarted after the node stops it, when no exit code counts."""
-        has_own = self.gates.container_restart_rules or is_restartable_init_container(container)
-        own = container.restart_policy if has_own else None
+        """Whether a container, except a sidecar, is restarted after the node stops it.
+
+        No exit code counts.
+        """
+        own = container.restart_policy if self.gates.container_restart_rules else None
         return (own or self.pod.spec.restart_policy) != "Never"
 
     def start_action(self, container: Container, kind: ContainerKind) -> StartContainer:

@@ -20,6 +20,9 @@ from podstatus.kube.scalars.time import UNSET_TIME, Time
 _RESTART_GRACE_NS = 10 * 1_000_000_000
 """Upstream's value: a container younger than this may have been started by the previous agent."""
 
+_NO_CONTAINER = Container()
+"""For a status whose container is not in the spec: it has no probes."""
+
 WasReady: TypeAlias = Callable[[ContainerStatus], bool]
 
 
@@ -54,11 +57,11 @@ class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(
             status,
             container_statuses=tuple(
-                self._update_regular(was_ready, regular.get(s.name) or Container(name=s.name), s)
+                self._update_regular(was_ready, regular.get(s.name, _NO_CONTAINER), s)
                 for s in status.container_statuses or ()
             ),
             init_container_statuses=tuple(
-                self._update_init(was_ready, init.get(s.name) or Container(name=s.name), s)
+                self._update_init(was_ready, init.get(s.name, _NO_CONTAINER), s)
                 for s in status.init_container_statuses or ()
             ),
         )

@@ -4,7 +4,7 @@ Upstream: getPhase, kubelet_pods.go v1.36.4.
 """
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import Enum, auto
 
 import msgspec
 
@@ -20,11 +20,14 @@ RESTARTING_ALL_CONTAINERS = "RestartingAllContainers"
 
 
 class _ContainerPhase(Enum):
-    MISSING = "no status at all"
-    NO_STATE = "a status without a state"
-    WAITING = "waiting for its first start"
-    RUNNING = "running"
-    TERMINATED = "has ended and is not running again"
+    MISSING = auto()
+    """The container has no status."""
+    NO_STATE = auto()
+    WAITING = auto()
+    """For the first start."""
+    RUNNING = auto()
+    TERMINATED = auto()
+    """Also while it waits for a restart."""
 
 
 class _ContainerInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,15 +125,11 @@ def _is_pending(
     if any(c.phase is not _ContainerPhase.TERMINATED for c in init):
         return True
     # A restarting sidecar does not make a pod Pending again once it was initialized.
-    if not pod_has_initialized and any(_is_starting(c) for c in sidecars):
+    if not pod_has_initialized and any(
+        c.phase is _ContainerPhase.RUNNING and not c.started for c in sidecars
+    ):
         return True
     return any(c.phase is _ContainerPhase.WAITING for c in (*sidecars, *regular))
-
-
-def _is_starting(sidecar: _ContainerInfo) -> bool:
-    if sidecar.phase is _ContainerPhase.RUNNING:
-        return not sidecar.started
-    return sidecar.phase in (_ContainerPhase.WAITING, _ContainerPhase.NO_STATE)
 
 
 def _terminal_phase(

@@ -13,6 +13,7 @@ from podstatus.workers.lifecycle.state_machine import (
     admitted,
     completed,
     could_have_running_containers,
+    effective_grace,
     evicted,
     finalized,
     is_forgettable,
@@ -159,6 +160,10 @@ def test_a_pod_that_comes_again_while_it_ends_waits_for_its_end() -> None:
 )
 def test_the_shortest_grace_that_was_asked_for_counts(life: PodLifecycle, seconds: int) -> None:
     assert life.grace_seconds == seconds
+
+
+def test_an_orphan_gets_no_longer_grace() -> None:
+    assert effective_grace(orphaned(PodUID("u"), "default", "p"), 30) == 1
 
 
 def test_why_a_pod_ends_is_what_was_said_first() -> None:

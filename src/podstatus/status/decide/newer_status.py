@@ -4,6 +4,8 @@ The restored status is newer, unless it was delivered and only its removal from 
 The progress of the containers shows which one is newer.
 """
 
+from enum import IntEnum, auto
+
 from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 
@@ -36,11 +38,20 @@ def _containers(status: PodStatus) -> tuple[ContainerStatus, ...]:
     )
 
 
-def _progress(status: ContainerStatus) -> tuple[int, int]:
-    """Return a sort key: the restart count, then not started < running < terminated."""
+class _Progress(IntEnum):
+    """The progress of an attempt, in order."""
+
+    WAITING = auto()
+    RUNNING = auto()
+    TERMINATED = auto()
+    WAITING_FOR_RESTART = auto()
+
+
+def _progress(status: ContainerStatus) -> tuple[int, _Progress]:
+    """Return a sort key: the restart count, then the progress of the attempt."""
     if status.state.terminated is not None:
-        return status.restart_count, 2
+        return status.restart_count, _Progress.TERMINATED
     if status.state.running is not None:
-        return status.restart_count, 1
-    # Waiting for a restart counts as terminated; waiting for the first start does not.
-    return status.restart_count, 3 if status.last_state.terminated is not None else 0
+        return status.restart_count, _Progress.RUNNING
+    has_ended = status.last_state.terminated is not None
+    return status.restart_count, _Progress.WAITING_FOR_RESTART if has_ended else _Progress.WAITING

@@ -9,6 +9,7 @@ kuberuntime_manager.go v1.36.4.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 import msgspec
 from msgspec import structs
@@ -77,7 +78,7 @@ def _is_past_init(view: PodActionInput) -> bool:
 
 def _plan(view: PodActionInput, steps: Sequence[_Step], *, done: bool) -> InitContainerPlan:
     """Combine the steps of the first `len(steps)` init containers."""
-    starting = [c for c, step in zip(view.init, steps, strict=False) if step.restart]
+    starting = compress(view.init, [step.restart for step in steps])
     return InitContainerPlan(
         done=done,
         stop=tuple(step.stop for step in steps if step.stop is not None),
@@ -154,7 +155,7 @@ class _RegularStep(msgspec.Struct, frozen=True, kw_only=True):
 def plan_regular_containers(view: PodActionInput) -> RegularContainerPlan:
     """Plan the regular containers. All init containers must be done."""
     steps = [_step(view, container) for container in view.regular]
-    starting = [c for c, step in zip(view.regular, steps, strict=True) if step.restart]
+    starting = compress(view.regular, [step.restart for step in steps])
     return RegularContainerPlan(
         alive=any(step.keeps_running or step.restart for step in steps),
         stop=tuple(step.stop for step in steps if step.stop is not None),

@@ -88,15 +88,13 @@ class CrashLoopBackoff(msgspec.Struct, frozen=True, kw_only=True):
             return self
         old = self.exited(uid, {container: last_exit}, now, monotonic)
         entry = old.entries.get((uid, container))
-        if entry is None:
-            exited_at = _monotonic_exit(last_exit, now, monotonic, earliest=None)
-            entry = _BackoffEntry(0, exited_at, last_exit, exited_at)
-        seconds = 0 if entry.has_expired else entry.seconds
-        entry = structs.replace(
-            entry,
-            seconds=min(max(INITIAL_SECONDS, seconds * 2), self.max_seconds),
-            started_at=monotonic,
+        seconds = INITIAL_SECONDS if entry is None or entry.has_expired else entry.seconds * 2
+        exited_at = (
+            _monotonic_exit(last_exit, now, monotonic, earliest=None)
+            if entry is None
+            else entry.exited_at
         )
+        entry = _BackoffEntry(min(seconds, self.max_seconds), monotonic, last_exit, exited_at)
         return structs.replace(self, entries={**old.entries, (uid, container): entry})
 
     def without_pod(self, uid: PodUID) -> "CrashLoopBackoff":

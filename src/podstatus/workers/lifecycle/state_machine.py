@@ -173,13 +173,13 @@ def effective_grace(lifecycle: PodLifecycle, grace_seconds: int | None) -> int:
 
     Upstream: calculateEffectiveGracePeriod, pod_workers.go v1.36.4.
     """
-    requested = [lifecycle.grace_seconds or None, grace_seconds]
-    if lifecycle.pod is not None:
-        requested.append(lifecycle.pod.metadata.deletion_grace_period_seconds)
+    pod = lifecycle.pod
+    if pod is None:
+        return ORPHAN_GRACE_SECONDS
+    deletion = pod.metadata.deletion_grace_period_seconds
+    requested = (lifecycle.grace_seconds or None, grace_seconds, deletion)
     periods = [seconds for seconds in requested if seconds is not None]
-    if not periods and lifecycle.pod is not None:
-        periods = [lifecycle.pod.spec.termination_grace_period_seconds or 0]
-    return max(1, min(periods, default=0))
+    return max(1, min(periods or [pod.spec.termination_grace_period_seconds or 1]))
 
 
 def _terminating(lifecycle: PodLifecycle, grace_seconds: int | None) -> PodLifecycle:

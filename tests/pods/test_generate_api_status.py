@@ -441,7 +441,10 @@ GOOD: dict[str, Any] = {"pod": POD, "facts": PodFacts(), "now": NOW}
         ({"pod": None}, "expected a Pod, got None"),
         ({"pod": b"{}"}, "expected a Pod, got bytes; decode it first"),
         ({"facts": [runs("app")]}, "expected a PodFacts, got list"),
-        ({"now": 1700000000}, "now: expected a Time, got int"),
+        (
+            {"now": 1700000000},
+            "now: expected a Time, got int; use Time.from_unix_nanos(time.time_ns())",
+        ),
         (
             {"host_ips": "10.0.0.1"},
             "host_ips: expected a list of addresses, got the string '10.0.0.1'",

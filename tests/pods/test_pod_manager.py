@@ -4,6 +4,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, ApiUID, Pod
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.pods.pod_manager import PodManager
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 
@@ -244,6 +245,11 @@ def test_what_the_caller_changes_later_does_not_change_the_directory() -> None:
     annotations[CONFIG_SOURCE] = "api"
     (pod,) = directory.pods()
     assert pod.metadata.annotations == {CONFIG_SOURCE: "file"}
+    conditions = [PodCondition(type="Ready", status="True")]
+    status = PodStatus(conditions=conditions)  # type: ignore[arg-type]
+    directory.update_pod(structs.replace(pod, status=status))
+    conditions.clear()
+    assert directory.pods()[0].status.conditions == (PodCondition(type="Ready", status="True"),)
 
 
 def test_translations_are_those_of_one_moment() -> None:

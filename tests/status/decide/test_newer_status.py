@@ -40,6 +40,8 @@ def status(
         (status(ENDED, 1), status(WAITS, 1, ENDED), False),
         (status(ENDED, 0), status(RUNS, 0, name="of another spec"), False),
         (status(ENDED, 5), PodStatus(phase="Failed"), False),
+        (status(NEVER, 0), status(RUNS, 0), False),
+        (status(RUNS, 0), status(NEVER, 0), True),
     ],
 )
 def test_it_counts_if_its_containers_have_come_as_far(

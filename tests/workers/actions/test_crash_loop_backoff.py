@@ -77,6 +77,7 @@ def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int, ahead: float 
         (300, 601, [0, 0, 0]),
         (60, 2, [0, 10, 20, 40, 60, 60]),
         (4, 2, [0, 4, 4, 4]),
+        (1, 2, [0, 1, 1]),
     ],
 )
 @pytest.mark.parametrize("ahead", [0, 3600, -3600, 20, -20])
@@ -103,6 +104,10 @@ def test_the_wait_is_counted_from_the_exit() -> None:
     assert remaining(loops, 6) == 9
     assert remaining(loops, 12.5) == 2.5
     assert remaining(loops, 15) == 0
+
+
+def test_a_container_may_exit_at_the_moment_of_its_start() -> None:
+    assert remaining(exited(restarted(), 0, seen=3), 3) == 7
 
 
 def test_an_exit_is_recorded_once() -> None:

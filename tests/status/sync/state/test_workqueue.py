@@ -8,7 +8,7 @@ from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue
 from podstatus.testing.builders import make_pod
 
-A, B, C = PodUID("a"), PodUID("b"), PodUID("c")
+A, B, C, D, E = (PodUID(name) for name in "abcde")
 DOWN = UnavailableError("down")
 
 
@@ -106,7 +106,7 @@ def outage(queue: SyncQueue, *pods: PodUID) -> None:
 def test_while_the_server_is_away_a_few_pods_at_a_time_are_tried() -> None:
     queue = SyncQueue(ParallelSyncOptions(circuit_after=2, in_flight=8))
     outage(queue, A, B)
-    add(queue, C, PodUID("d"))
+    add(queue, C, D)
     assert start(queue) == []
     assert queue.next_wakeup(0) == 0.5
     assert start(queue, now=0.5) == ["c"]
@@ -117,13 +117,32 @@ def test_while_the_server_is_away_a_few_pods_at_a_time_are_tried() -> None:
 def test_when_the_server_is_back_those_who_looked_for_it_may_go_at_once() -> None:
     queue = SyncQueue(ParallelSyncOptions(circuit_after=2, initial_retry_seconds=50, in_flight=8))
     outage(queue, A, B)
-    add(queue, C, PodUID("d"))
+    add(queue, C, D)
     start(queue, now=1)
     fail(queue, C, now=1)
     assert start(queue, now=9) == ["d"]
     # C only failed as a probe; the failures of A and B may be specific to them.
-    assert queue.succeeded(PodUID("d")) == [C]
+    assert queue.succeeded(D) == [C]
     assert add(queue, A, B, C, now=9) == [False, False, True]
+
+
+def test_only_failed_probes_are_retried_after_an_outage_and_only_once() -> None:
+    queue = SyncQueue(ParallelSyncOptions(circuit_after=1, initial_retry_seconds=50, in_flight=8))
+    add(queue, A)
+    start(queue)
+    fail(queue, A, api_error(409, "conflict"))
+    outage(queue, B)
+    add(queue, C, now=1)
+    start(queue, now=1)
+    fail(queue, C, now=1)
+    add(queue, D, now=9)
+    start(queue, now=9)
+    assert queue.succeeded(D) == [C]
+    queue.done(D)
+    outage(queue, D)
+    add(queue, E, now=9)
+    assert start(queue, now=9) == ["e"]
+    assert queue.succeeded(E) == []
 
 
 def test_a_refusal_too_shows_that_the_server_is_there() -> None:
@@ -132,6 +151,7 @@ def test_a_refusal_too_shows_that_the_server_is_there() -> None:
     add(queue, B, C)
     assert start(queue, now=1) == ["b"]
     fail(queue, B, api_error(422, "no"), now=1)
+    assert not queue.is_circuit_open
     assert start(queue, now=1) == ["c"]
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from podstatus.agent.daemon import apiserver_process
 from podstatus.base.programs import child_environment
-from podstatus.cli import run_node
+from podstatus.cli.program import PROGRAM
 
 MODULES = ("yaml", "aiohttp", "msgspec", "typing_extensions", "sitecustomize", "podstatus")
 
 
-@pytest.mark.parametrize("command", [run_node.PROGRAM, apiserver_process.APISERVER_COMMAND])
+@pytest.mark.parametrize("command", [PROGRAM, apiserver_process.APISERVER_COMMAND])
 def test_modules_of_the_current_folder_are_not_imported(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:

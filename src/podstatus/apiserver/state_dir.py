@@ -44,14 +44,13 @@ class StateDir:
     The lock (flock) is released when the process ends, however it ends.
     """
 
-    def __init__(self, path: Path, *, used_by: str = "API server", stop_command: str = "") -> None:
+    def __init__(self, path: Path, *, used_by: str = "API server") -> None:
         """Create the directory if missing, and lock it. Raises StateDirError.
 
-        `used_by` names the kind of process in the error message, `stop_command` what stops it.
+        `used_by` names the kind of process in the error message.
         """
         self.path = path.absolute()
         self._used_by = used_by
-        self._stop = f"stop it with: {stop_command}" if stop_command else "stop it"
         try:
             # Applies only to a new directory: the permissions of an existing one are up to its
             # owner.
@@ -97,8 +96,8 @@ class StateDir:
             os.close(self._lock_fd)
             owner = f" (pid {holder.pid}, since {holder.since})" if holder else ""
             raise StateDirLockedError(
-                f"{self.path} is in use by another {self._used_by}{owner}; {self._stop}, or "
-                "choose another directory"
+                f"{self.path} is in use by another {self._used_by}{owner}; stop it, or choose "
+                "another directory"
             )
         self._write_lock_owner()
 

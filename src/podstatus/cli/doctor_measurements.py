@@ -34,7 +34,7 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
-from podstatus.cli.listen_ports import ListenPort, listen_ports
+from podstatus.cli.start.listen_ports import ListenPort, node_ports
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -73,7 +73,7 @@ def run_checks(settings: AgentSettings) -> Iterator[Finding]:
     finding, is_running = _root_dir(settings.root_dir)
     yield finding
     if not is_running:
-        yield from map(_port, listen_ports(settings))
+        yield from map(_port, node_ports(settings))
     yield from _api_server(settings)
     yield from _runtime(settings)
     yield from _manifests(settings)

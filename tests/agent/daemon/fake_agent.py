@@ -11,8 +11,8 @@ from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, Embedded
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.errors import AgentError
-from podstatus.cli import run_node as run_command
 from podstatus.cli.register_commands import app
+from podstatus.cli.start import run_node as run_command
 
 
 class FakeAgent:
@@ -69,7 +69,8 @@ class SlowServer(EmbeddedApiServer):
 behaviour = sys.argv.pop(1)
 if behaviour == "slow-server":
     run_agent.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
-run_command.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
+program = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
+run_command.PROGRAM = program  # type: ignore[attr-defined]
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
 run_command.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":

@@ -51,10 +51,8 @@ def test_a_second_agent_reports_the_pid_and_start_of_the_first(tmp_path: Path) -
         with pytest.raises(RootDirError) as error:
             RootDir(tmp_path)
         who = rf"pid {os.getpid()}, since 20\d\d-[\dT:-]+Z"
-        stop = f"stop it with: podstatus stop --root-dir {tmp_path}, or choose another directory"
-        pattern = rf"in use by another agent or observer \({who}\); {stop} \(--root-dir\); "
+        pattern = rf"in use by another agent or observer \({who}\); stop it, or choose another "
         assert re.search(pattern, str(error.value))
-        assert str(error.value).endswith(f"podstatus status --root-dir {tmp_path}")
         holder = lock_holder(tmp_path)
         assert holder is not None
         assert holder.pid == os.getpid()

@@ -87,7 +87,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
         assert endpoints["pid"] == started.process.pid
         assert endpoints["apiserver"] in started.output
         assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.output
-        assert f"-P -m podstatus.cli get pods -A --root-dir '{root}'" in started.output
+        assert f"  podstatus get pods -A --root-dir '{root}'" in started.output
         assert endpoints["token"] in (root / "kubeconfig").read_text()
         children = psutil.Process(started.process.pid).children()
         assert len(children) == 2  # the API server, and what evaluates alert rules
@@ -104,8 +104,9 @@ def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, 
     with agent("run", root, "--runtime", "simulated", *more) as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
-        started.read_until("stopped; ")
+        started.read_until("to start the node again")
         assert started.wait() == (0, "restarted: \n")
+    assert f"  to end them               podstatus down --root-dir '{root}'\n" in started.output
     options = " ".join(("--port 0 --runtime simulated", *more))
     assert started.output.endswith(f" run --root-dir '{root}' {options}\n")
 
@@ -118,7 +119,7 @@ def test_a_root_dir_from_the_environment_is_in_the_restart_command(
     with agent("run", None) as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
-        started.read_until("stopped; ")
+        started.read_until("to start the node again")
         started.wait()
     assert started.output.endswith(f" run --port 0 --root-dir '{tmp_path}/the root'\n")
 
@@ -146,10 +147,10 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [
-        ("drain", "draining\nstopped; all pods are terminated. To start the node again: "),
+        ("drain", "draining\nstopped; all pods are terminated\n  to start the node again   "),
         (
             "drain-late",
-            "draining\ndrain timed out, 1 pod left: ns/p\nstopped; the containers keep running. ",
+            "draining\ndrain timed out, 1 pod left: ns/p\nstopped; the containers keep running\n",
         ),
     ],
 )
@@ -160,7 +161,7 @@ def test_one_that_is_to_drain_does_so_before_it_ends(
         started.read_until("  kubectl --kubeconfig")
         started.output = ""
         started.process.send_signal(signal.SIGINT)
-        started.read_until("stopped; ")
+        started.read_until("to start the node again")
         assert started.output.startswith(message)
         assert started.wait()[0] == 0
 
@@ -192,7 +193,7 @@ def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
     with agent("drain-on", tmp_path, "--on-stop", "keep") as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
-        started.read_until("stopped; ")
+        started.read_until("to start the node again")
         assert "draining" not in started.output
         assert started.output.splitlines()[-1].startswith("stopped; the containers keep running")
         assert started.wait()[0] == 0
@@ -211,7 +212,7 @@ def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
     with agent("drain", tmp_path / "root") as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
-        started.read_until("stopped; ")
+        started.read_until("to start the node again")
         assert ("draining\n" in started.output) is drains
         assert started.wait()[0] == 0
 

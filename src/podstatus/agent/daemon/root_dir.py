@@ -6,7 +6,6 @@ If the disk is full when the agent starts, writing the endpoints file is retried
 import asyncio
 import errno
 import logging
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
@@ -34,14 +33,10 @@ class RootDir:
     def __init__(self, path: Path, folders: Iterable[str] = AGENT_FOLDERS) -> None:
         """Create the directory and `folders` if missing, and lock it. Raises RootDirError."""
         self._folders = tuple(folders)
-        option = f"--root-dir {shlex.quote(str(path.absolute()))}"
         try:
-            self._folder = StateDir(
-                path, used_by="agent or observer", stop_command=f"podstatus stop {option}"
-            )
+            self._folder = StateDir(path, used_by="agent or observer")
         except StateDirLockedError as error:
-            message = f"{error} (--root-dir); to see its state: podstatus status {option}"
-            raise RootDirError(message) from error
+            raise RootDirError(f"{error} (--root-dir)") from error
         except StateDirError as error:
             raise RootDirError(_unusable_message(error)) from error
         self.path = self._folder.path

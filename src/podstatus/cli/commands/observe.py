@@ -42,7 +42,7 @@ def _observe(
     """
     with paused_gc():
         from podstatus.agent.observer.cluster_view import ObserverScope
-        from podstatus.cli.run_observer import run_observer
+        from podstatus.cli.start.run_observer import run_observer
 
     scope = ObserverScope(namespace=namespace, selector=selector, node=node)
     run_observer(flags, scope, stop_at_eof=stop_at_eof)

@@ -12,6 +12,10 @@ FreePortsOption = Annotated[
     bool,
     typer.Option("--use-free-ports", help="Listen on free ports instead of those that are in use."),
 ]
+FromMakeOption = Annotated[
+    bool,
+    typer.Option("--from-make", hidden=True, help="Name make run in messages, not this command."),
+]
 
 
 @with_settings
@@ -20,6 +24,7 @@ def run(
     *,
     use_free_ports: FreePortsOption = False,
     stop_at_eof: StopAtEofOption = False,
+    from_make: FromMakeOption = False,
 ) -> None:
     """Run a node that starts pods and reports their status.
 
@@ -27,6 +32,6 @@ def run(
     --max-pods. Flags override environment variables, which override the --config file.
     """
     with paused_gc():
-        from podstatus.cli.run_node import run_node
+        from podstatus.cli.start.run_node import run_node
 
-    run_node(flags, use_free_ports=use_free_ports, stop_at_eof=stop_at_eof)
+    run_node(flags, use_free_ports=use_free_ports, stop_at_eof=stop_at_eof, from_make=from_make)

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.errors import AgentError
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.cli import run_node
 from podstatus.cli.register_commands import app
+from podstatus.cli.start import run_node
 
 Ports = tuple[int, int]
 pytestmark = pytest.mark.usefixtures("_logging_as_before")
@@ -67,5 +67,35 @@ def test_an_agent_in_the_root_dir_is_reported_rather_than_its_ports(
     tmp_path: Path, used: Ports, started: list[AgentSettings]
 ) -> None:
     with RootDir(tmp_path):
-        run(tmp_path, used)
-    assert [settings.port for settings in started] == [used[1]]
+        result = run(tmp_path, used)
+    assert (result.exit_code, started) == (2, [])
+    assert result.stderr.startswith(f"podstatus: {tmp_path} is in use by another agent or observer")
+    assert f"to stop it: podstatus stop --root-dir {tmp_path}; " in result.stderr
+    assert result.stderr.endswith(
+        "another root directory: podstatus run --root-dir PATH --use-free-ports\n"
+    )
+
+
+def test_make_run_names_the_variable_that_make_takes(
+    tmp_path: Path, used: Ports, started: list[AgentSettings]
+) -> None:
+    with RootDir(tmp_path):
+        result = run(tmp_path, used, "--from-make")
+    assert result.stderr.endswith("another root directory: make run PODSTATUS_ROOT_DIR=PATH\n")
+    assert started == []
+
+
+def test_an_observer_reports_its_root_directory_and_its_port_before_it_starts(
+    tmp_path: Path, used: Ports
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    words = ["observe", "--kubeconfig", str(kubeconfig), "--root-dir", str(tmp_path)]
+    result = CliRunner().invoke(app, [*words, "--port", str(used[0])])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"ports in use: {used[0]} (--port); " in result.stderr
+    assert result.stderr.rstrip().endswith("--port 0")
+    with RootDir(tmp_path):
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("directory: podstatus observe --root-dir PATH\n")

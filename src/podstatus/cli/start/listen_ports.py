@@ -1,4 +1,4 @@
-"""The ports that an agent listens on, and whether it can."""
+"""The ports that a node or an observer listens on, and whether it can."""
 
 import errno
 import socket
@@ -35,9 +35,9 @@ class ListenPort(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-def listen_ports(settings: AgentSettings) -> list[ListenPort]:
-    """Return all ports of an agent with these settings."""
-    ports = [ListenPort(setting="port", host=settings.address, port=settings.port)]
+def node_ports(settings: AgentSettings) -> list[ListenPort]:
+    """Return all ports of a node with these settings."""
+    ports = [observer_port(settings)]
     if settings.healthz_port is not None:
         host = settings.healthz_bind_address
         ports.append(ListenPort(setting="healthz_port", host=host, port=settings.healthz_port))
@@ -45,3 +45,8 @@ def listen_ports(settings: AgentSettings) -> list[ListenPort]:
         port = settings.apiserver_port
         ports.append(ListenPort(setting="apiserver_port", host="127.0.0.1", port=port))
     return ports
+
+
+def observer_port(settings: AgentSettings) -> ListenPort:
+    """Return the only port of an observer."""
+    return ListenPort(setting="port", host=settings.address, port=settings.port)

@@ -16,8 +16,13 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
+from podstatus.agent.settings.model import AgentSettings
 from podstatus.cli.errors import fail
+from podstatus.cli.program import suggested_command
 from podstatus.cli.setting_options import Flags
+from podstatus.cli.start.listen_ports import observer_port
+from podstatus.cli.start.start_banner import observer_banner
+from podstatus.cli.start.start_checks import refuse_used_ports, refuse_used_root_dir
 
 
 def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> None:
@@ -27,6 +32,7 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
     configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
         typer.echo(f"podstatus: {warning}", err=True)
+    _check_start(settings)
     build = partial(build_observer, scope=scope)
     announce = partial(_announce, scope)
     running = run_agent(
@@ -47,9 +53,14 @@ def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
         fail("invalid settings:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
+def _check_start(settings: AgentSettings) -> None:
+    """Exit if the root directory or the port is in use."""
+    refuse_used_root_dir(settings.root_dir, suggested_command("observe --root-dir PATH"))
+    words = [word for word in sys.argv[1:] if word != "--stop-at-eof"]
+    command = suggested_command(f"{shlex.join(words)} --port 0")
+    refuse_used_ports([observer_port(settings)], f"use a free port: {command}")
+
+
 def _announce(scope: ObserverScope, info: AgentInfo) -> None:
-    root_dir = shlex.quote(str(info.settings.root_dir))
-    typer.echo(f"observing {scope} on the API server {info.apiserver}; press Ctrl-C to stop")
-    typer.echo(f"observer: {info.agent}, root-dir: {info.settings.root_dir}\n")
-    typer.echo(f"    podstatus watch -A --root-dir {root_dir}")
+    typer.echo(observer_banner(str(scope), info))
     sys.stdout.flush()

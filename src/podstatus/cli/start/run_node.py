@@ -4,9 +4,6 @@ import asyncio
 import os
 import shlex
 import sys
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -29,26 +26,40 @@ from podstatus.agent.settings.load import (
     load_settings,
 )
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.apiserver.state_dir import StateDirError, lock_holder
-from podstatus.base.programs import find_program, python_module_command
 from podstatus.base.system_clock import SystemClock
+from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR
 from podstatus.cli.errors import fail
-from podstatus.cli.listen_ports import listen_ports
+from podstatus.cli.program import (
+    PROGRAM,
+    PROGRAM_VARIABLE,
+    short_path,
+    suggested_command,
+    typed_program,
+    with_root_dir,
+)
 from podstatus.cli.setting_options import Flags
-from podstatus.cli.start_banner import short_path, start_banner
+from podstatus.cli.start.start_banner import node_banner
+from podstatus.cli.start.start_checks import (
+    needed_ports,
+    refuse_used_ports,
+    refuse_used_root_dir,
+    replace_used_ports,
+)
 
-PROGRAM = python_module_command("podstatus.cli")
-"""The command line of this program, for the supervisor."""
 _SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 """Flags that the supervisor adds to those of the agent."""
+_KEEP_RUNNING = "the containers keep running"
 
 
-def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool) -> None:
-    """Run until a signal, or the end of standard input; exit with a code after a failure."""
+def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make: bool) -> None:
+    """Run until a signal, or the end of standard input; exit with a code after a failure.
+
+    `from_make`: `make run` was typed, not this command.
+    """
     loaded = _load_settings(flags)
     if loaded.settings.supervise:
         raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
-    settings = _resolve_ports(loaded.settings, use_free_ports=use_free_ports)
+    settings = _check_start(loaded.settings, use_free_ports=use_free_ports, from_make=from_make)
     configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
         typer.echo(f"podstatus: {warning}", err=True)
@@ -67,50 +78,47 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool) -> None:
     except AgentError as error:
         fail(str(error), error.code)
     remaining = "all pods are terminated" if drained else node.describe_remaining()
-    typer.echo(
-        f"stopped; {remaining}. To start the node again: {_restart_command(flags, loaded.settings)}"
-    )
+    start = _start_command(flags, loaded.settings, from_make=from_make)
+    typer.echo(_stopped_message(remaining, loaded.settings, start))
 
 
 def _announce_node(info: AgentInfo) -> None:
-    _print_line(start_banner(info, _program_command(), _current_dir()))
+    _print_line(node_banner(info))
 
 
-def _resolve_ports(settings: AgentSettings, *, use_free_ports: bool) -> AgentSettings:
-    """Replace ports in use by 0, any free port; or report all of them and exit."""
-    if _has_holder(settings.root_dir):  # the start reports the agent that runs there
-        return settings
-    ports = listen_ports(settings)
-    if _has_holder(settings.root_dir / "apiserver"):  # of a killed agent: it is about to exit
-        ports = [it for it in ports if it.setting != "apiserver_port"]
-    used = [it for it in ports if it.is_in_use()]
+def _check_start(
+    settings: AgentSettings, *, use_free_ports: bool, from_make: bool
+) -> AgentSettings:
+    """Return the settings with ports that are free; exit if the node cannot start."""
+    other = suggested_command("run --root-dir PATH --use-free-ports")
+    make = f"make run {ROOT_DIR_VARIABLE}=PATH"
+    refuse_used_root_dir(settings.root_dir, make if from_make else other)
     if use_free_ports:
-        for it in used:
-            _print_line(f"port {it.port} is in use (--{it.flag}); a free one is used instead")
-        any_port: dict[str, Any] = {it.setting: 0 for it in used}
-        return replace(settings, **any_port)
-    if used:
-        names = ", ".join(f"{it.port} (--{it.flag})" for it in used)
-        fail(
-            f"ports in use: {names}; stop the processes that use them, or use free ports: "
-            f"{_program_command()} {shlex.join(_own_words())} --use-free-ports"
-        )
+        return replace_used_ports(settings)
+    command = suggested_command(f"{shlex.join(_own_words())} --use-free-ports")
+    refuse_used_ports(needed_ports(settings), f"use free ports: {command}")
     return settings
 
 
-def _has_holder(folder: Path) -> bool:
-    try:
-        return lock_holder(folder) is not None
-    except StateDirError:  # reported by the start
-        return False
+def _stopped_message(remaining: str, settings: AgentSettings, start: str) -> str:
+    """What is left of a node that has stopped, how to end it, and how to start the node again."""
+    lines = [f"stopped; {remaining}"]
+    if remaining == _KEEP_RUNNING:
+        lines.append(f"  to end them               {with_root_dir('down', settings.root_dir)}")
+    return "\n".join([*lines, f"  to start the node again   {start}"])
 
 
-def _restart_command(flags: Flags, settings: AgentSettings) -> str:
+def _start_command(flags: Flags, settings: AgentSettings, *, from_make: bool) -> str:
+    """The shell command that starts the node again."""
+    if from_make:
+        path = short_path(settings.root_dir)
+        option = "" if path == LOCAL_ROOT_DIR else f" {ROOT_DIR_VARIABLE}={shlex.quote(path)}"
+        return f"make run{option}"
     words = _own_words()
     # The variable may not be set in the shell of the next start.
     if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
         words += ["--root-dir", str(settings.root_dir)]
-    return f"{_program_command()} {shlex.join(words)}"
+    return suggested_command(shlex.join(words))
 
 
 def _own_words() -> list[str]:
@@ -126,6 +134,7 @@ def _load_settings(flags: Flags) -> LoadedSettings:
 
 
 async def _supervise(settings: AgentSettings) -> int:
+    os.environ[PROGRAM_VARIABLE] = typed_program()
     supervisor = Supervisor(
         [*PROGRAM, *sys.argv[1:], *_SUPERVISED_FLAGS],
         settings.root_dir,
@@ -162,23 +171,4 @@ class _AgentHolder:
         """Describe the containers of a node that was stopped without a drain."""
         if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
             return "no containers are running"
-        return "the containers keep running"
-
-
-def _program_command() -> str:
-    """Return the shell command that runs this program."""
-    called = Path(sys.argv[0])
-    if called.name != "podstatus":
-        return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
-    if find_program("podstatus"):
-        return "podstatus"
-    path = short_path(called.absolute(), _current_dir())
-    return shlex.quote(path if "/" in path else f"./{path}")
-
-
-def _current_dir() -> Path | None:
-    """The current directory; None if it was removed."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return None
+        return _KEEP_RUNNING

@@ -1,0 +1,51 @@
+"""How this program was started, so that the commands that messages suggest work when pasted."""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from podstatus.base.programs import find_program, python_module_command
+
+PROGRAM = python_module_command("podstatus.cli")
+"""The command line of this program, for child processes."""
+PROGRAM_VARIABLE = "_PODSTATUS_PROGRAM"
+"""Set by the supervisor for the agent: the program as the user typed it."""
+
+
+def suggested_command(words: str) -> str:
+    """Return a shell command of this program: `stop` -> `.venv/bin/podstatus stop`."""
+    return f"{typed_program()} {words}"
+
+
+def with_root_dir(words: str, folder: Path) -> str:
+    """Return a shell command of this program for the node of a root directory."""
+    return suggested_command(f"{words} --root-dir {shlex.quote(short_path(folder))}")
+
+
+def typed_program() -> str:
+    """Return the program as the user typed it; `podstatus` within another one, such as a test."""
+    if given := os.environ.get(PROGRAM_VARIABLE):
+        return given
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py" and called.parent == Path(__file__).parent:
+        return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
+    if called.name != "podstatus" or _is_on_path(called):
+        return "podstatus"
+    path = short_path(called)
+    return shlex.quote(path if "/" in path else f"./{path}")
+
+
+def _is_on_path(called: Path) -> bool:
+    """True if the shell found it on PATH: it passes the absolute path of such a program."""
+    found = find_program("podstatus")
+    return found is not None and called.is_absolute() and Path(found) == called
+
+
+def short_path(path: Path) -> str:
+    """Return an absolute path below the current directory relative to it, as a user types it."""
+    try:
+        current = Path.cwd()
+    except OSError:  # it was removed
+        return str(path)
+    return str(path.relative_to(current)) if path.is_relative_to(current) else str(path)

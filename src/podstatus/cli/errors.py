@@ -1,4 +1,4 @@
-"""How commands end that fail: one line on standard error, and the exit code."""
+"""How commands end that fail: a message on standard error, and the exit code."""
 
 import os
 from collections.abc import Iterator
@@ -8,12 +8,17 @@ from typing import NoReturn
 import typer
 
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.terminal import write
+from podstatus.cli.terminal import write_message
+
+
+def warn(message: str) -> None:
+    """Print a message to standard error."""
+    write_message(f"podstatus: {message}", err=True)
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
     """Print an error and exit with `code`."""
-    write(f"podstatus: {message}\n", err=True)
+    warn(message)
     raise typer.Exit(code)
 
 

@@ -10,6 +10,7 @@ from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
+from podstatus.cli.errors import warn
 from podstatus.cli.render.tables import Table
 from podstatus.cli.styled_output import print_table
 from podstatus.cli.terminal import write
@@ -104,14 +105,14 @@ def _print_problems(items: AlertsResponse, rule_name: str | None) -> None:
     """Print the errors of rules and receivers, of one rule or all."""
     if items.remaining:
         message = f"{items.remaining} more alerts are not shown; pass a rule or a namespace"
-        write(f"podstatus: {message}\n", err=True)
+        warn(message)
     for rule in items.rules:
         if rule.problem and rule_name in (None, rule.name):
-            write(f"podstatus: rule {rule.name}: {rule.problem}\n", err=True)
+            warn(f"rule {rule.name}: {rule.problem}")
     for delivery in items.deliveries:
         if delivery.problem and _applies_to(delivery, rule_name):
             message = f"{delivery.name}{_rule_names(delivery)}: {delivery.problem}"
-            write(f"podstatus: {message}\n", err=True)
+            warn(message)
 
 
 def _applies_to(delivery: DeliveryState, rule: str | None) -> bool:

@@ -26,7 +26,7 @@ from podstatus.cli.client.server_objects import (
 )
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
-from podstatus.cli.errors import usage_error
+from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.styled_output import TablePrinter
@@ -155,7 +155,7 @@ def _query(
             raise
         agent = find_agent(root_dir, os.environ)
         fallback = "observer" if agent.is_observer else "agent"
-        write(f"podstatus: {error}; showing the data of the {fallback}\n", err=True)
+        warn(f"{error}; showing the data of the {fallback}")
         _query_agent(agent, print_objects)
 
 

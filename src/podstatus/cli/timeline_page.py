@@ -15,9 +15,10 @@ from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
+from podstatus.cli.errors import warn
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.styled_output import write_lines
-from podstatus.cli.terminal import can_encode, terminal_width, write
+from podstatus.cli.terminal import can_encode, terminal_width
 from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
 from podstatus.cli.timeline_view.intervals import build_chart
@@ -96,10 +97,7 @@ def _entries(response: TransitionsResponse) -> list[HistoryEntry]:
 
 def _warn_if_incomplete(response: TransitionsResponse) -> None:
     if lost := response.history.overflowed + response.history.lost_events:
-        write(
-            f"podstatus: the history queue overflowed by {lost} changes; entries are missing\n",
-            err=True,
-        )
+        warn(f"the history queue overflowed by {lost} changes; entries are missing")
 
 
 def _render_page(

@@ -26,9 +26,8 @@ from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError
 from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.document_output import write_json_line, write_yaml
-from podstatus.cli.options import (
-    OutputFormat,
-)
+from podstatus.cli.errors import warn
+from podstatus.cli.options import OutputFormat
 from podstatus.cli.render.table_layout import TableLayout, shorten_columns
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.cli.styled_output import TablePrinter, redraw
@@ -130,7 +129,7 @@ def _print(events: Iterator[SseEvent], output: OutputFormat | None, columns: Col
         if is_away != (event.event == "away"):
             is_away = not is_away
             state = "unreachable, will retry" if is_away else "reachable again"
-            write(f"podstatus: the agent is {state}\n", err=True)
+            warn(f"the agent is {state}")
         pending += feed.apply(event)
         if feed.is_synced and pending:
             lines.show(pending)
@@ -173,7 +172,7 @@ def _kind(change: PodChange) -> str:
 
 
 def print_staleness(message: str) -> None:
-    write(f"podstatus: {message or 'the API server responds again'}\n", err=True)
+    warn(message or "the API server responds again")
 
 
 def _ignore_staleness(_: str) -> None:

@@ -21,7 +21,25 @@ from podstatus.cli.render.described_fields import annotation_lines, wrap_lines
             ["Message:           one two three four five", "                   six seven"],
         ),
         ("Image ID:          sha256:e9dea529453dd0cc90021c33edc5", None),
-        ("  a very wide column that leaves no room  for more text", None),
+        (
+            "  a very wide column that leaves no room  for more text",
+            ["  a very wide column that leaves no room  for", "      more text"],
+        ),
+        (
+            "  Warning  BackOff  3s (x12 over 60s)  kubelet  Back-off restarting failed app",
+            [
+                "  Warning  BackOff  3s (x12 over 60s)  kubelet",
+                "      Back-off restarting failed app",
+            ],
+        ),
+        (
+            "Message:           no sha256:e9dea529453dd0cc90021c33edc5d6f7a here",
+            [
+                "Message:           no",
+                "    sha256:e9dea529453dd0cc90021c33edc5d6f7a",
+                "    here",
+            ],
+        ),
         ("unseparated " * 5, ["unseparated unseparated unseparated", "unseparated unseparated"]),
     ],
 )

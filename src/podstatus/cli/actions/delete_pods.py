@@ -17,6 +17,7 @@ from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
 from podstatus.cli.client.server_objects import Selectors, ServerObjects, find_resource_kind
+from podstatus.cli.errors import warn
 from podstatus.cli.options import ClusterOptions
 from podstatus.cli.terminal import write
 from podstatus.kube.unstructured import nested_list, nested_str, nested_value
@@ -92,12 +93,12 @@ def _delete(
     try:
         document = server.delete_pod(namespace, name, grace_seconds)
     except NotFoundError as error:
-        write(f"podstatus: {error}\n", err=True)
+        warn(str(error))
         return None
     how = "force deleted" if grace_seconds == 0 else "deleted"
     write(f'pod "{name}" {how} from {namespace} namespace\n')
     if nested_value(document, "metadata", "annotations", MIRROR_ANNOTATION) is not None:
-        write(f"podstatus: pod {name} is static: remove its manifest, or it returns\n", err=True)
+        warn(f"pod {name} is static: remove its manifest, or it returns")
     return pod, nested_str(document, "metadata", "uid")
 
 

@@ -36,7 +36,7 @@ from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
-from podstatus.cli.errors import usage_error
+from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
@@ -164,7 +164,7 @@ def _end_pods_by_agent(folder: Path, endpoints: AgentEndpoints, options: DownOpt
         agent.begin_drain()
         wait_drained(agent, 0)
     except RequestError as error:
-        write(f"podstatus: {error}; terminating the containers without the agent\n", err=True)
+        warn(f"{error}; terminating the containers without the agent")
 
 
 def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.terminal import write
+from podstatus.cli.terminal import write_message
 from podstatus.observe.summary.health import format_duration
 from podstatus.web.v1.wire import StatusResponse
 
@@ -36,7 +36,7 @@ def warn_if_stale(agent: AgentClient) -> None:
     # If the observer itself does not answer, the actual request reports it.
     with suppress(RequestError):
         if message := staleness_message(agent):
-            write(f"podstatus: {message}\n", err=True)
+            write_message(f"podstatus: {message}", err=True)
 
 
 class Staleness:

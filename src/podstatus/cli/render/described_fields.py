@@ -18,6 +18,8 @@ KEY_WIDTH = 18
 """Width of the column of field names."""
 _MIN_TEXT_WIDTH = 24
 """Minimum width of a wrapped last column."""
+_HANGING_INDENT = 4
+"""Of text that continues below its line."""
 _BEFORE_LAST_COLUMN = re.compile(r"(?:.*\s{2,}|[\w -]+: )?")
 """Columns are two spaces or more apart; a long field name is followed by one."""
 
@@ -30,19 +32,36 @@ def join_lines(lines: Iterable[str]) -> str:
 def wrap_lines(text: str, width: int) -> str:
     """Wrap lines that are wider than `width`: the last column continues below itself.
 
-    Words stay whole, so that they can be copied.
+    If it is too narrow for its words, it continues below the line. Words stay whole, so that they
+    can be copied.
     """
     return "".join(f"{line}\n" for row in text.splitlines() for line in _wrap_line(row, width))
 
 
 def _wrap_line(line: str, width: int) -> list[str]:
     indent = len(_BEFORE_LAST_COLUMN.match(line)[0])  # type: ignore[index]
-    room = width - indent
-    longest = max(map(len, line[indent:].split()), default=0)
-    if len(line) <= width or room < max(longest, _MIN_TEXT_WIDTH):
+    words = line[indent:].split()
+    if len(line) <= width or len(words) == 1:
         return [line]
-    first, *rest = wrap_text(line[indent:], room)
-    return [line[:indent] + first, *(" " * indent + more for more in rest)]
+    room = width - indent
+    if room >= max(_MIN_TEXT_WIDTH, *map(len, words)):
+        first, *rest = wrap_text(line[indent:], room)
+        return [line[:indent] + first, *(" " * indent + more for more in rest)]
+    leading = len(line) - len(line.lstrip()) + _HANGING_INDENT
+    return _continue_below(line[:indent], words, " " * leading, width)
+
+
+def _continue_below(line: str, words: Sequence[str], leading: str, width: int) -> list[str]:
+    """Append the words to the line and to lines below it; one that is wider is not split."""
+    lines: list[str] = []
+    gap = ""
+    for word in words:
+        if len(line + gap + word) > width and len(leading + word) <= width:
+            lines.append(line.rstrip())
+            line, gap = leading, ""
+        line += gap + word
+        gap = " "
+    return [*lines, line]
 
 
 def field_line(name: str, text: str) -> str:

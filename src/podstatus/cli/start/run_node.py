@@ -28,7 +28,7 @@ from podstatus.agent.settings.load import (
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR
-from podstatus.cli.errors import fail
+from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import (
     PROGRAM,
     PROGRAM_VARIABLE,
@@ -62,7 +62,7 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
     settings = _check_start(loaded.settings, use_free_ports=use_free_ports, from_make=from_make)
     configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
-        typer.echo(f"podstatus: {warning}", err=True)
+        warn(warning)
     restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
     node = _AgentHolder(build_node_agent)
     running = run_agent(

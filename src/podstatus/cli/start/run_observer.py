@@ -17,7 +17,7 @@ from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.cli.errors import fail
+from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import suggested_command
 from podstatus.cli.setting_options import Flags
 from podstatus.cli.start.listen_ports import observer_port
@@ -31,7 +31,7 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
     settings = loaded.settings
     configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
-        typer.echo(f"podstatus: {warning}", err=True)
+        warn(warning)
     _check_start(settings)
     build = partial(build_observer, scope=scope)
     announce = partial(_announce, scope)

@@ -84,7 +84,7 @@ def test_default_rules_are_tested_if_they_are_named_or_nothing_is(tests: Path, r
             one("{at: 0s}", more="history: bad.yaml, "),
             "{file}:3:23: history: cannot read {folder}/bad.yaml",
         ),
-        (RULES, "{file}:1:1: this is a rule file, not a test file: use podstatus alerts check"),
+        (RULES, "{file}:1:1: this is a rule file, not a test file: use the command alerts check"),
         ("rules: []", "{file}:1:1: the file has no tests"),
     ],
 )

@@ -25,6 +25,7 @@ from podstatus.cli.doctor_checks import (
 from podstatus.cli.register_commands import app
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
+from tests.cli.stopped_node import stopped_node
 from tests.support.processes.api_servers import NODES, RealServer
 from tests.support.processes.process_runtime import need_bubblewrap
 
@@ -123,6 +124,26 @@ def test_a_node_that_runs_in_the_current_directory_is_found(
     assert f"an agent is already running in {tmp_path}/.podstatus" in found["root-dir"][1]
     assert "apiserver-port" not in found
     assert named["root-dir"][1] == f"{tmp_path}/podstatus (will be created)"
+
+
+def test_a_stopped_node_of_the_current_directory_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    RootDir(tmp_path / ".podstatus").close()
+    _, found = doctor("--port", "0")
+    start = "podstatus run --root-dir .podstatus"
+    stopped = f"{tmp_path}/.podstatus has a node that is stopped"
+    assert found["root-dir"] == ["ok", f"{stopped}; to start it: {start}"]
+    stopped_node(tmp_path / ".podstatus")
+    end = "to end them: podstatus down --root-dir .podstatus"
+    _, found = doctor("--port", "0")
+    assert found["root-dir"] == [
+        "hint",
+        f"{stopped}, and containers of default/web run; to continue with them: {start}; {end}",
+    ]
 
 
 def test_manifests_are_counted(tmp_path: Path) -> None:

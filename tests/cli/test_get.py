@@ -153,6 +153,40 @@ def test_other_forms_are_whole_objects(server: ApiServerThread) -> None:
     assert (one["kind"], one["metadata"]["name"]) == ("Pod", "web")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("pods", "web", "crash"), ("pod/web", "po/crash"), ("Pods/web", "crash")],
+)
+def test_several_objects_are_shown_in_the_order_of_their_names(
+    server: ApiServerThread, words: tuple[str, ...]
+) -> None:
+    assert asked(server, "get", *words, "-o", "name").stdout == "pod/web\npod/crash\n"
+    described = asked(server, "describe", *words).stdout.splitlines()
+    names = [line.split()[1] for line in described if line.startswith("Name: ")]
+    assert names == ["web", "crash"]
+
+
+def test_a_missing_object_does_not_hide_the_others(server: ApiServerThread) -> None:
+    for verb, shown in [("get", "\nweb "), ("describe", "Name:              web\n")]:
+        result = asked(server, verb, "pods", "none", "web")
+        assert result.exit_code == 1
+        assert shown in result.stdout
+        assert result.stderr.startswith("podstatus: pod 'none' not found in namespace default")
+
+
+def test_labels_are_the_last_column(server: ApiServerThread) -> None:
+    heading, crash, web = lines(server, "get", "pods", "-o", "wide", "--show-labels")
+    assert (heading[-1], crash[-1], web[-1]) == ("LABELS", "app=x,tier=crash", "app=x,tier=web")
+
+
+def test_other_formats_and_types_refer_to_kubectl(server: ApiServerThread) -> None:
+    kubectl = f"kubectl --kubeconfig {server.kubeconfig}"
+    result = asked(server, "get", "pods", "web", "-o", "jsonpath={.spec}")
+    assert "use wide, json, yaml, name; for others: " in result.stderr
+    assert result.stderr.endswith(f"{kubectl} get pods web -o 'jsonpath={{.spec}}'\n")
+    assert asked(server, "get", "cm").stderr.endswith(f"for other objects: {kubectl} get cm\n")
+
+
 def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
     result = asked(server, "get", "pods", "-n", "kube-public")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -168,14 +202,23 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
             "pod 'none' not found in namespace default; see: podstatus get",
         ),
         (("get", "secrets"), 2, "unsupported type 'secrets'; use pods, nodes, events or alerts"),
-        (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A, --watch or a sel"),
-        (("get", "pods", "web", "-l", "app=x"), 2, "NAME cannot be combined with -A, --watch or"),
+        (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A or a selector"),
+        (("get", "pods", "web", "-l", "app=x"), 2, "NAME cannot be combined with -A or a selector"),
         (("get", "pods", "-l", "app=x,"), 2, "--selector: found '', expected: identifier after"),
         (("get", "pods", "--field-selector", "spec.fase=x"), 1, "GET /api/v1/namespaces/default"),
-        (("get", "pods", "a/b"), 1, "'a/b' is not a valid name"),
-        (("describe", "events"), 2, "cannot describe events, only pods and nodes; see: podstatus"),
-        (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes\n"),
+        (("get", "pods", "a/b"), 2, "'a/b' is not of type pods; pass objects of one type"),
+        (("get", "pod/web", "nodes/n1"), 2, "'nodes/n1' is not of type pod; pass objects of one"),
+        (("get", "pod/"), 2, "the name of an object is missing; write it as in pod/NAME"),
+        (("get", "pods", "web", "crash", "-w"), 2, "--watch takes one NAME"),
+        (("get", "pods", "-o", "custom-columns=A:.b"), 2, "--output: no such format 'custom-"),
+        (
+            ("describe", "events"),
+            2,
+            "cannot describe events, only pods and nodes; to list them: podstatus",
+        ),
+        (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes"),
         (("describe", "web"), 2, "unsupported type 'web'; use pods or nodes, as in: podstatus "),
+        (("describe", "pod/none"), 1, "pod 'none' not found in namespace default"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],
 )
@@ -309,6 +352,8 @@ def test_a_watch_goes_on_below_its_list(
         raise RequestError("that was all")
 
     monkeypatch.setattr(WatchableObjects, "watch", changes)
+    one = asked(server, "get", "pod/web", "-w").stdout.splitlines()
+    assert [line.split()[0] for line in one] == ["NAME", "web", "later"]
     result = asked(server, "get", "pods", "-w")
     heading, _, _, row = result.stdout.splitlines()
     assert row.startswith("later ")

@@ -304,3 +304,17 @@ def test_an_observer_that_hears_nothing_says_so(
     assert last == "podstatus: no response from the API server for 4 min 13 s"
     assert all(line.endswith("; showing the data of the observer") for line in before)
     assert bool(before) is ("auto" in asks)
+
+
+def test_a_pod_that_waits_for_a_drained_node_has_a_remedy(node: FakeNode, tmp_path: Path) -> None:
+    late = pod("late")
+    late["spec"].pop("nodeName")
+    late["status"] = {"phase": "Pending"}
+    node.pods.append(late)
+    words = ["describe", "pod", "late", "--from", "agent", "--root-dir", str(tmp_path / "root")]
+    lines = [line.strip() for line in CliRunner().invoke(app, words).stdout.splitlines()]
+    at = lines.index("Node n1 is drained; to let it accept pods again:")
+    assert lines[at - 1].endswith("it is not bound to a node.")
+    assert lines[at + 1] == f"podstatus drain --cancel --root-dir {tmp_path}/root"
+    node.progress = [{"state": "off"}]
+    assert "drain" not in CliRunner().invoke(app, words).stdout

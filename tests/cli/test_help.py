@@ -34,8 +34,8 @@ def test_no_summary_is_cut() -> None:
 @pytest.mark.parametrize(
     ("words", "usage"),
     [
-        (("get",), "[OPTIONS] pods|nodes|events|alerts [NAME]"),
-        (("describe",), "[OPTIONS] pods|nodes [NAME]"),
+        (("get",), "[OPTIONS] pods|nodes|events|alerts [NAME]..."),
+        (("describe",), "[OPTIONS] pods|nodes [NAME]..."),
         (("logs",), "[OPTIONS] POD"),
         (("exec",), "[OPTIONS] POD -- COMMAND [ARGS]..."),
         (("delete",), "[OPTIONS] [pod] [NAME]..."),

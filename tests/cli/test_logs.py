@@ -120,7 +120,11 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("none",), 1, "no pod 'none' in namespace default on node n1; see: podstatus get pods -A"),
+        (
+            ("none",),
+            1,
+            "no pod 'none' in namespace default runs on node n1; to see all pods: podstatus",
+        ),
         (("web", "-c", "x"), 1, "container x is not valid for pod web out of: app"),
         (("web", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
         (("web", "--since=-1s"), 2, "--since must be greater than 0"),
@@ -137,12 +141,26 @@ def test_mistakes_are_one_line(
 
 
 def test_an_error_response_is_printed_verbatim(node: FakeNode, tmp_path: Path) -> None:
-    message = 'container "app" in pod "web" is waiting to start: ContainerCreating'
+    message = 'previous terminated container "app" in pod "web" not found'
     node.refusal = (400, message)
     result = logs(tmp_path, "web")
     assert (result.exit_code, result.stderr) == (1, f"podstatus: {message}\n")
     node.refusal = (500, "")
     assert "the agent answered 500 Internal Server Error" in logs(tmp_path, "web").stderr
+
+
+def test_a_container_that_waits_has_its_reason_in_the_description(
+    node: FakeNode, tmp_path: Path
+) -> None:
+    message = 'container "app" in pod "web" is waiting to start: ContainerCreating'
+    node.refusal = (400, message)
+    node.pods = [make_pod("web", "app", namespace="other")]
+    result = logs(tmp_path, "web", "-n", "other")
+    describe = f"podstatus describe pod web -n other --root-dir {tmp_path}"
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"podstatus: {message}; to see why: {describe}\n",
+    )
 
 
 def test_a_log_that_breaks_off_is_no_whole_log(node: FakeNode, tmp_path: Path) -> None:

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from podstatus.cli import program
-from podstatus.cli.program import PROGRAM_VARIABLE, suggested_command, with_root_dir
+from podstatus.cli.program import (
+    PROGRAM_VARIABLE,
+    forget_options,
+    remember_options,
+    suggested_command,
+    with_root_dir,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +63,14 @@ def test_an_agent_names_the_program_that_its_supervisor_was_started_with(
 ) -> None:
     monkeypatch.setenv(PROGRAM_VARIABLE, ".venv/bin/podstatus")
     assert suggested_command("stop") == ".venv/bin/podstatus stop"
+
+
+def test_a_suggested_command_finds_the_same_agent() -> None:
+    remember_options({"root_dir": "/a b", "kubeconfig": None, "namespace": "x"})
+    try:
+        assert suggested_command("get pods -A") == "podstatus get pods -A --root-dir '/a b'"
+    finally:
+        forget_options()
 
 
 def test_a_root_directory_is_named_from_the_current_directory(checkout: Path) -> None:

@@ -6,17 +6,20 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.restarts_file import AgentExit
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.cli.register_commands import app
-from podstatus.cli.render.status_page import AgentState, status_page
+from podstatus.cli.render.status_page import AgentState, SuggestedCommands, status_page
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.web.v1.wire import StatusResponse
 from tests.cli.fake_node import FakeNode, fake_node
+from tests.cli.stopped_node import stopped_node
 
+COMMANDS = SuggestedCommands(down="podstatus down", cancel_drain="podstatus drain --cancel")
 NOW = Time.parse("2026-11-18T12:00:00Z")
 HEALTHY = b"[+]ping ok\n[+]relist ok\nhealthz check passed\n"
 
@@ -28,6 +31,7 @@ def status(root_dir: Path, *words: str) -> Result:
 def answers(node: FakeNode, **changes: Any) -> None:
     """What a healthy agent of two pods answers."""
     node.log = (HEALTHY,)
+    node.progress = [{"state": "off"}]
     sync = {"unsent": 1, "oldestUnsentSeconds": 75, "inFlight": 2, "quarantined": 3, "outbox": 4}
     node.responses["/v1/status"] = {
         "pods": 2,
@@ -51,15 +55,18 @@ def test_a_running_agent_is_shown_in_a_few_lines(tmp_path: Path) -> None:
     assert "  node        Ready" in rest
     assert "  pods        2: 1 crashing, 1 healthy" in rest
     assert (
-        "  status sync 1 unsent (oldest 1 min 15 s), 2 in flight, 3 quarantined, 4 in the"
-        in result.stdout
+        "  status sync 1 unsent, 2 in flight, 3 quarantined, 4 in the outbox, the oldest\n"
+        "              for 1 min 15 s\n" in result.stdout
     )
+    assert "drain" not in result.stdout
     assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_a_failing_check_is_shown_and_is_an_error(tmp_path: Path) -> None:
     state = running_state(checks={"ping": "", "relist": "no relist for 5 s"})
-    assert "health      1 of 2 checks fail: relist: no relist for 5 s\n" in status_page(state, NOW)
+    assert "health      1 of 2 checks fail: relist: no relist for 5 s\n" in status_page(
+        state, NOW, COMMANDS
+    )
     assert not state.is_healthy
     with fake_node(tmp_path) as node:
         answers(node)
@@ -67,6 +74,41 @@ def test_a_failing_check_is_shown_and_is_an_error(tmp_path: Path) -> None:
         result = status(tmp_path)
     assert result.exit_code == 1
     assert "1 of 2 checks fail: relist: no relist for 5 s" in result.stdout
+
+
+def test_what_says_nothing_is_omitted(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        answers(node, sync=dict.fromkeys(("unsent", "inFlight", "quarantined", "outbox"), 0))
+        assert "status sync" not in status(tmp_path).stdout
+
+
+def test_a_drained_node_has_a_remedy(tmp_path: Path) -> None:
+    with fake_node(tmp_path) as node:
+        answers(node)
+        node.progress = [{"state": "drained"}]
+        result = status(tmp_path)
+    assert "  drained     the node rejects new pods, or they stay Pending\n" in result.stdout
+    cancel = f"podstatus drain --cancel --root-dir {tmp_path}"
+    assert f"  to cancel   {cancel}\n" in result.stdout
+
+
+def test_containers_of_a_stopped_node_of_the_current_directory_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_node(tmp_path / ".podstatus")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    result = CliRunner().invoke(app, ["status"])
+    assert result.exit_code == 1
+    words = " ".join(result.stdout.split())
+    assert words == (
+        f"no agent runs in {tmp_path}/.podstatus; start one with: podstatus run --root-dir "
+        ".podstatus, or pass the --root-dir of a running agent still run the containers of "
+        "default/web to end them podstatus down --root-dir .podstatus"
+    )
+    with RootDir(tmp_path / "podstatus"):  # what runs precedes what is stopped
+        assert "  no answer   it is starting" in CliRunner().invoke(app, ["status"]).stdout
 
 
 def test_an_agent_that_does_not_answer_is_an_error(tmp_path: Path) -> None:
@@ -124,7 +166,7 @@ def test_lines_fit_80_columns() -> None:
         last_lines=("first", "word " * 30),
     )
     state = running_state(checks={"relist": "no relist " * 20}, restarts=(exit_,))
-    page = status_page(state, NOW)
+    page = status_page(state, NOW, COMMANDS)
     assert max(map(len, page.splitlines())) <= 80
     assert "no answer for 4 min 10 s" in page
     assert "node        not Ready, KubeletNotReady: node is shutting down\n" in page

@@ -14,7 +14,8 @@ from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
-from podstatus.cli.render.status_page import AgentState, status_page
+from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.render.status_page import AgentState, SuggestedCommands, status_page
 from podstatus.cli.terminal import write
 from podstatus.runtime.process.state.running_pods import running_pods
 from podstatus.web.v1.wire import StatusResponse
@@ -24,15 +25,22 @@ _MAX_RESTARTS = 3
 
 def print_status(root_dir: Path | None, output: str | None) -> bool:
     """Print the state of the agent; True if it runs and is healthy. Raises RequestError."""
-    state = read_status(find_root_dir(root_dir, os.environ))
+    state = read_status(find_root_dir(root_dir, os.environ, stopped=True))
     match output:
         case "json":
             write_json(state)
         case "yaml":
             write_yaml(state)
         case _:
-            write(status_page(state, current_time()))
+            write(status_page(state, current_time(), _commands(state)))
     return state.is_healthy
+
+
+def _commands(state: AgentState) -> SuggestedCommands:
+    return SuggestedCommands(
+        down=with_root_dir("down", Path(state.root_dir)),
+        cancel_drain=suggested_command("drain --cancel"),
+    )
 
 
 def read_status(folder: Path) -> AgentState:
@@ -74,6 +82,7 @@ def _ask(state: AgentState, endpoints: AgentEndpoints) -> AgentState:
             checks=agent.health_checks(),
             status=query.get("/v1/status", {}, StatusResponse),
             nodes=query.nodes().nodes,
+            drain="" if agent.is_observer else agent.drain_progress().state,
         )
     except RequestError as error:
         return msgspec.structs.replace(known, problem=str(error))

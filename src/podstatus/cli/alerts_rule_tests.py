@@ -133,7 +133,7 @@ def _run_test(
 
 
 def _read_history(file: Path, test: RuleTest) -> list[HistoryEntry]:
-    """All entries of a history; its path may be that of a root-dir."""
+    """All entries of a history; its path may be that of a root directory."""
     path = file.parent / test.history
     path = path / _HISTORY_FILE if path.is_dir() else path
     entries: list[HistoryEntry] = []

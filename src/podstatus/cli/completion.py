@@ -39,7 +39,7 @@ def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
     kind = str(ctx.params.get("kind") or "").lower()
     if kind in _NODES:
         return _offer(ctx, incomplete, lambda agent, _: _node_names(agent))
-    return complete_pod(ctx, incomplete) if kind in _PODS else []
+    return complete_pods(ctx, incomplete) if kind in _PODS else []
 
 
 def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:

@@ -18,7 +18,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
-from podstatus.apiserver.state_dir import StateDirError, lock_holder
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.base.programs import find_program
 from podstatus.base.system_time import wall_clock_ns
 from podstatus.cli.doctor_checks import (
@@ -34,6 +34,7 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
+from podstatus.cli.program import suggested_command, with_root_dir
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
@@ -50,6 +51,7 @@ from podstatus.runtime.process.sandbox.isolation import (
     Isolation,
     find_bubblewrap,
 )
+from podstatus.runtime.process.state.running_pods import running_pods
 
 _PACKAGES = (
     "aiohttp",
@@ -97,6 +99,8 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     if holder is not None:
         message = f"an agent is already running in {path} (pid {holder.pid}, since {holder.since})"
         return Finding("root-dir", HINT, message, "a second agent needs another --root-dir"), True
+    if (path / LOCK_FILE).exists() and os.access(path, os.W_OK):
+        return _stopped_node(path), False
     existing = _nearest_existing(path)
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -107,6 +111,15 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
         return Finding("root-dir", PROBLEM, f"cannot write to {existing}: {reason}", remedy), False
     suffix = "" if existing == path else " (will be created)"
     return Finding("root-dir", OK, f"{path}{suffix}"), False
+
+
+def _stopped_node(path: Path) -> Finding:
+    start, down = with_root_dir("run", path), with_root_dir("down", path)
+    if pods := running_pods(path / "runtime"):
+        message = f"{path} has a node that is stopped, and containers of {', '.join(pods)} run"
+        remedy = f"to continue with them: {start}; to end them: {down}"
+        return Finding("root-dir", HINT, message, remedy)
+    return Finding("root-dir", OK, f"{path} has a node that is stopped", f"to start it: {start}")
 
 
 def _nearest_existing(path: Path) -> Path:
@@ -292,7 +305,7 @@ def _machine(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("kubectl", OK, kubectl)
     else:
         yield Finding(
-            "kubectl", HINT, "kubectl is not on PATH", "use podstatus get and podstatus describe"
+            "kubectl", HINT, "kubectl is not on PATH", f"use: {suggested_command('get pods')}"
         )
 
 

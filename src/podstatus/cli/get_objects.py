@@ -5,8 +5,9 @@ unreachable the agent is queried, which has the newest state of its own pods.
 """
 
 import os
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,8 +15,14 @@ import msgspec
 from podstatus.cli.client.agent_objects import AgentObjects
 from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.open_server import open_server
-from podstatus.cli.client.request_errors import RequestError, ServerUnavailableError
+from podstatus.cli.client.request_errors import (
+    NotFoundError,
+    RequestError,
+    ServerUnavailableError,
+)
+from podstatus.cli.client.running_agent import kubectl_command
 from podstatus.cli.client.server_objects import (
+    POD_KIND,
     ObjectList,
     ResourceKind,
     Selectors,
@@ -28,13 +35,15 @@ from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
-from podstatus.cli.render.tables import Table, object_table, with_health
+from podstatus.cli.program import suggested_command
+from podstatus.cli.render.tables import Table, object_table, with_health, with_labels
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.rest.resources import NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.unstructured import nested_str
+from podstatus.workers.shutdown.progress import OFF
 
 T = TypeVar("T", bound=Wire)
 Document = dict[str, Any]
@@ -45,52 +54,90 @@ class ObjectQuery(msgspec.Struct, frozen=True, kw_only=True):
     """The objects that `get` prints."""
 
     kind: str
-    name: str | None
+    names: tuple[str, ...] = ()
+    """Empty for all objects that the selectors select."""
     all_namespaces: bool
     selectors: Selectors
     watch: bool
+    labels: bool = False
+    """Show the labels in tables."""
 
 
-def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat | None) -> None:
-    """Print the objects, and with `watch` their changes, without end. Raises RequestError."""
-    kind = _parse_kind(query.kind, "pods, nodes, events or alerts")
+def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat | None) -> bool:
+    """Print the objects, and with `watch` their changes, without end. Raises RequestError.
 
-    def print_objects(objects: ObjectSource) -> None:
+    Returns False if some of those that were named do not exist.
+    """
+    kind = _parse_kind(query.kind, "pods, nodes, events or alerts", options, "get")
+
+    def print_objects(objects: ObjectSource) -> bool:
         where = None if query.all_namespaces else options.namespace or objects.namespace
-        if query.name is not None:
-            listed = ObjectList([objects.get(kind, where, query.name)])
-        else:
-            listed = objects.list(kind, where, query.selectors)
-        printer = _ObjectPrinter(kind, output, namespaces=query.all_namespaces)
-        printer.print(listed.items, one=query.name is not None)
-        if not listed.items and output in (None, OutputFormat.WIDE):
+        selectors = _named(query.names[0]) if query.watch and query.names else query.selectors
+        named = _find(objects, kind, where, query.names)
+        listed = (
+            ObjectList(named)
+            if query.names and not query.watch
+            else objects.list(kind, where, selectors)
+        )
+        printer = _ObjectPrinter(kind, output, query)
+        printer.print(listed.items, one=len(query.names) == 1 and bool(listed.items))
+        if not listed.items and not query.names and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(kind, where)}\n", err=True)
         if query.watch and isinstance(objects, WatchableObjects):
-            for document in objects.watch(kind, where, query.selectors, listed.version):
+            for document in objects.watch(kind, where, selectors, listed.version):
                 printer.print([document], one=True)
+        return len(named) == len(query.names)
 
-    _query(options, print_objects, watch=query.watch)
+    return _query(options, print_objects, watch=query.watch)
 
 
-def describe_objects(kind_name: str, name: str | None, options: SourceOptions) -> None:
-    """Print the details of pods or nodes, and their events. Raises RequestError."""
-    kind = _parse_kind(kind_name, "pods or nodes, as in: podstatus describe pod NAME")
+def _named(name: str) -> Selectors:
+    return Selectors(fields=f"metadata.name={name}")
+
+
+def _find(
+    objects: ObjectSource, kind: ResourceKind, namespace: str | None, names: Sequence[str]
+) -> list[Document]:
+    """Return the objects of these names; report those that do not exist if there are others."""
+    found = []
+    for name in names:
+        try:
+            found.append(objects.get(kind, namespace, name))
+        except NotFoundError as error:
+            if len(names) == 1:
+                raise
+            warn(str(error))
+    return found
+
+
+def describe_objects(kind_name: str, names: Sequence[str], options: SourceOptions) -> bool:
+    """Print the details of pods or nodes, and their events. Raises RequestError.
+
+    Returns False if some of those that were named do not exist.
+    """
+    kind = _parse_kind(kind_name, "pods or nodes", options, "describe")
     if kind.resource not in (PODS, NODES):
         plural = kind.printed_resource.plural
-        usage_error(f"cannot describe {plural}, only pods and nodes; see: podstatus get {plural}")
-
-    def print_details(objects: ObjectSource) -> None:
-        where = options.namespace or objects.namespace
-        items = (
-            objects.list(kind, where).items if name is None else [objects.get(kind, where, name)]
+        usage_error(
+            f"cannot describe {plural}, only pods and nodes; to list them: "
+            f"{suggested_command(f'get {plural}')}"
         )
-        describe = _describe_pod if kind.resource is PODS else _describe_node
-        for index, item in enumerate(items):
-            write(("\n\n" if index else "") + _fit_terminal(describe(objects, item)))
-        if not items:
-            write(f"{_empty_message(kind, where)}\n", err=True)
 
-    _query(options, print_details)
+    def print_details(objects: ObjectSource) -> bool:
+        where = options.namespace or objects.namespace
+        items = _find(objects, kind, where, names) if names else objects.list(kind, where).items
+        for index, item in enumerate(items):
+            text = (
+                _describe_pod(objects, item, options)
+                if kind.resource is PODS
+                else _describe_node(objects, item)
+            )
+            write(("\n\n" if index else "") + _fit_terminal(text))
+        if not items and not names:
+            write(f"{_empty_message(kind, where)}\n", err=True)
+        return not names or len(items) == len(names)
+
+    return _query(options, print_details)
 
 
 def _fit_terminal(text: str) -> str:
@@ -99,7 +146,7 @@ def _fit_terminal(text: str) -> str:
     return wrap_lines(text, terminal_width()) if sys.stdout.isatty() else text
 
 
-def _describe_pod(objects: ObjectSource, document: Document) -> str:
+def _describe_pod(objects: ObjectSource, document: Document, options: SourceOptions) -> str:
     from podstatus.cli.render.describe_pod import describe_pod
     from podstatus.kube.objects.pod import Pod
 
@@ -107,7 +154,25 @@ def _describe_pod(objects: ObjectSource, document: Document) -> str:
     events = objects.events_about("Pod", pod.name, pod.namespace).items
     # Without the events of an earlier pod of the same name.
     own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
-    return describe_pod(pod, own, current_time())
+    is_waiting = pod.status.phase == "Pending" and not pod.spec.node_name
+    remedy = _drain_remedy(options) if is_waiting else ""
+    return describe_pod(pod, own, current_time(), remedy)
+
+
+def _drain_remedy(options: SourceOptions) -> str:
+    """How to let the node of the agent accept pods again; empty if it does."""
+    if options.kubeconfig is not None:
+        return ""
+    try:
+        agent = find_agent(options.root_dir, os.environ)
+        if agent.is_observer or agent.drain_progress().state == OFF:
+            return ""
+    except RequestError:  # the pods come from the API server
+        return ""
+    return (
+        f"Node {agent.node} is drained; to let it accept pods again:\n"
+        f"{suggested_command('drain --cancel')}"
+    )
 
 
 def _describe_node(objects: ObjectSource, document: Document) -> str:
@@ -118,7 +183,7 @@ def _describe_node(objects: ObjectSource, document: Document) -> str:
     node = _decode(document, Node)
     name = node.metadata.name
     on_node = Selectors(fields=f"spec.nodeName={name}")
-    pods = objects.list(find_resource_kind("pods"), None, on_node).items
+    pods = objects.list(POD_KIND, None, on_node).items
     events = objects.events_about("Node", name, None).items
     return describe_node(node, [_decode(pod, Pod) for pod in pods], events, current_time())
 
@@ -130,49 +195,53 @@ def _decode(document: Document, kind: type[T]) -> T:
         raise RequestError(f"cannot decode the {kind.__name__.lower()}: {error}") from error
 
 
-def _parse_kind(name: str, supported: str) -> ResourceKind:
-    try:
-        return find_resource_kind(name, supported)
-    except RequestError as error:
-        usage_error(str(error))
+def _parse_kind(name: str, supported: str, options: SourceOptions, verb: str) -> ResourceKind:
+    """Return the type; exit with code 2 and a kubectl command for one that is not supported."""
+    kind = find_resource_kind(name)
+    if kind is None:
+        words = f"{verb} {shlex.quote(name)}"
+        usage_error(
+            f"unsupported type {name!r}; use {supported}, as in: "
+            f"{suggested_command(f'{verb} pods')}; for other objects: "
+            f"{kubectl_command(words, options.root_dir, os.environ, options.kubeconfig)}"
+        )
+    return kind
 
 
 def _query(
-    options: SourceOptions, print_objects: Callable[[ObjectSource], None], *, watch: bool = False
-) -> None:
+    options: SourceOptions, print_objects: Callable[[ObjectSource], bool], *, watch: bool = False
+) -> bool:
     """Query the source, with the agent as a fallback of `auto`; only a server can be watched."""
     root_dir, kubeconfig = options.root_dir, options.kubeconfig
     if options.source is DataSource.AGENT:
         if kubeconfig is not None:
             usage_error("--from agent cannot be combined with --kubeconfig")
-        _query_agent(find_agent(root_dir, os.environ), print_objects)
-        return
+        return _query_agent(find_agent(root_dir, os.environ), print_objects)
     try:
         with open_server(root_dir, kubeconfig, os.environ, watch=watch) as objects:
-            print_objects(objects)
+            return print_objects(objects)
     except ServerUnavailableError as error:
         if options.source is DataSource.SERVER or kubeconfig is not None or watch:
             raise
         agent = find_agent(root_dir, os.environ)
         fallback = "observer" if agent.is_observer else "agent"
         warn(f"{error}; showing the data of the {fallback}")
-        _query_agent(agent, print_objects)
+        return _query_agent(agent, print_objects)
 
 
-def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], None]) -> None:
+def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], bool]) -> bool:
     warn_if_stale(agent)
-    print_objects(AgentObjects(agent))
+    return print_objects(AgentObjects(agent))
 
 
 class _ObjectPrinter:
     """Prints objects of one type in an output format; tables continue those above."""
 
-    def __init__(
-        self, kind: ResourceKind, output: OutputFormat | None, *, namespaces: bool
-    ) -> None:
+    def __init__(self, kind: ResourceKind, output: OutputFormat | None, query: ObjectQuery) -> None:
         self._kind = kind
         self._output = output
-        self._namespaces = namespaces and kind.resource.namespaced
+        self._labels = query.labels
+        self._namespaces = query.all_namespaces and kind.resource.namespaced
         self._printer = TablePrinter()
 
     def print(self, items: list[Document], *, one: bool = False) -> None:
@@ -191,7 +260,9 @@ class _ObjectPrinter:
         now, wide = current_time(), self._output is OutputFormat.WIDE
         printed = self._kind.printed_resource
         table = object_table(printed, items, now, wide=wide, namespaces=self._namespaces)
-        return with_health(table, items, now) if wide and self._kind.resource is PODS else table
+        if wide and self._kind.resource is PODS:
+            table = with_health(table, items, now)
+        return with_labels(table, items) if self._labels else table
 
 
 def _to_document(items: list[Document], *, one: bool) -> Document:

@@ -1,6 +1,8 @@
 """Options that commands share, and options made of the fields of a Struct."""
 
 import inspect
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -60,8 +62,8 @@ AllNamespacesOption = Annotated[
     typer.Option("--all-namespaces", "-A", help="Include the objects of all namespaces."),
 ]
 OutputOption = Annotated[
-    OutputFormat | None,
-    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="Output format."),
+    str | None,
+    typer.Option("--output", "-o", metavar="|".join(OutputFormat), help="Output format."),
 ]
 KubeconfigOption = Annotated[
     Path | None,
@@ -145,6 +147,45 @@ def check_label_selector(text: str) -> None:
         parse_label_selector(text)
     except LabelSelectorError as error:
         usage_error(f"--selector: {error}; write it as in app=web,tier in (front,back),!old")
+
+
+def parse_output(
+    text: str | None, words: str, root_dir: Path | None, kubeconfig: Path | None = None
+) -> OutputFormat | None:
+    """Return the format of `--output`; exit with code 2 if there is none of this name.
+
+    `words`: what follows kubectl in the command that has more formats.
+    """
+    if text is not None and text not in list(OutputFormat):
+        from podstatus.cli.client.running_agent import kubectl_command
+
+        more = f"{words} -o {shlex.quote(text)}"
+        kubectl = kubectl_command(more, root_dir, os.environ, kubeconfig)
+        formats = ", ".join(OutputFormat)
+        usage_error(f"--output: no such format {text!r}; use {formats}; for others: {kubectl}")
+    return None if text is None else OutputFormat(text)
+
+
+def parse_names(kind: str, names: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the type and the names of `TYPE NAME...` or `TYPE/NAME...`, as in kubectl.
+
+    Exits with code 2 for names of another type.
+    """
+    kind, slash, first = kind.partition("/")
+    found = [first] if slash else []
+    for text in names:
+        prefix, slash, name = text.partition("/")
+        if slash and _singular(prefix) != _singular(kind):
+            usage_error(f"{text!r} is not of type {kind}; pass objects of one type")
+        found.append(name if slash else text)
+    if "" in found:
+        usage_error(f"the name of an object is missing; write it as in {kind}/NAME")
+    return kind, found
+
+
+def _singular(kind: str) -> str:
+    short = {"po": "pod", "no": "node", "ev": "event"}
+    return short.get(kind.lower(), kind.lower().removesuffix("s"))
 
 
 def parse_timeout(text: str) -> float:

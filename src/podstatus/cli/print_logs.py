@@ -5,15 +5,19 @@ kubectl v0.36.4.
 """
 
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
 
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.program import suggested_command
 from podstatus.cli.terminal import write, write_bytes
 from podstatus.kube.objects.pod import Pod
 
+_WAITING = "is waiting to start"
+"""In the message of the kubelet about a container that has no log yet."""
 DEFAULT_CONTAINER_ANNOTATION = "kubectl.kubernetes.io/default-container"
 
 
@@ -25,7 +29,14 @@ def print_logs(
     choice = choose_container(node.get_pod(namespace, pod), container)
     for note in choice.notes:
         write(f"{note}\n", err=True)
-    write_bytes(node.logs(namespace, pod, choice.name, query))
+    try:
+        write_bytes(node.logs(namespace, pod, choice.name, query))
+    except RequestError as error:
+        if _WAITING not in str(error):
+            raise
+        where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
+        describe = suggested_command(f"describe pod {shlex.quote(pod)}{where}")
+        raise RequestError(f"{error}; to see why: {describe}") from error
 
 
 class ContainerChoice(msgspec.Struct, frozen=True):

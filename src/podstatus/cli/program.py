@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from podstatus.base.programs import find_program, python_module_command
@@ -13,14 +14,34 @@ PROGRAM_VARIABLE = "_PODSTATUS_PROGRAM"
 """Set by the supervisor for the agent: the program as the user typed it."""
 
 
+_given: dict[str, str] = {}
+"""The options of this command that select the agent or the cluster."""
+
+
+def remember_options(values: Mapping[str, object]) -> None:
+    """Remember the options of this command, so that suggested commands find the same agent."""
+    for name in ("root_dir", "kubeconfig"):
+        if value := values.get(name):
+            _given[f"--{name.replace('_', '-')}"] = str(value)
+
+
+def forget_options() -> None:
+    """Forget the options when the command ends."""
+    _given.clear()
+
+
 def suggested_command(words: str) -> str:
-    """Return a shell command of this program: `stop` -> `.venv/bin/podstatus stop`."""
-    return f"{typed_program()} {words}"
+    """Return a shell command of this program: `stop` -> `.venv/bin/podstatus stop`.
+
+    It has the `--root-dir` and the `--kubeconfig` of this command.
+    """
+    options = (f" {name} {shlex.quote(path)}" for name, path in _given.items())
+    return f"{typed_program()} {words}{''.join(options)}"
 
 
 def with_root_dir(words: str, folder: Path) -> str:
     """Return a shell command of this program for the node of a root directory."""
-    return suggested_command(f"{words} --root-dir {shlex.quote(short_path(folder))}")
+    return f"{typed_program()} {words} --root-dir {shlex.quote(short_path(folder))}"
 
 
 def typed_program() -> str:

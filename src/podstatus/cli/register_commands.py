@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from podstatus import __version__
+from podstatus.cli.commands.kubectl_verbs import KUBECTL_VERBS, is_kubectl_run, refer_to_kubectl
+from podstatus.cli.program import forget_options, remember_options
 
 _COMMANDS = {
     "run": ("run:run", "Run a node that starts pods and reports their status."),
@@ -33,6 +35,10 @@ _COMMANDS = {
 """Name -> module and function in `podstatus.cli.commands`, and the first line of its help."""
 
 
+_WITH_SETTINGS = ("run", "doctor", "observe", "apiserver")
+"""Commands with settings of a process; the others have options that select a running one."""
+
+
 class LazyCommand(TyperCommand):
     """The name and the summary of a command that is imported at its first use."""
 
@@ -53,7 +59,11 @@ class LazyCommand(TyperCommand):
         return typer.main.get_command(command)
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        return self.load().make_context(*args, **kwargs)
+        context = self.load().make_context(*args, **kwargs)
+        if self.name not in _WITH_SETTINGS:
+            remember_options(context.params)
+            context.call_on_close(forget_options)
+        return context
 
 
 class _Commands(TyperGroup):
@@ -61,6 +71,11 @@ class _Commands(TyperGroup):
         super().__init__(**attributes)
         for name, (target, summary) in _COMMANDS.items():
             self.add_command(LazyCommand(name, target, summary))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in KUBECTL_VERBS or is_kubectl_run(args):
+            refer_to_kubectl(args)
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(

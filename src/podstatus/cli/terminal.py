@@ -4,23 +4,15 @@ On a terminal, control characters in foreign text are escaped.
 """
 
 import os
-import re
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable
 from typing import TextIO
 
 from podstatus.base.control_chars import ControlCharEscaper, escape_control_chars
+from podstatus.cli.render.message import wrap_message
 
 _MIN_WIDTH = 40
-_COMMAND = re.compile(
-    r"(?<=: )(?:\S+ -P -m podstatus\.cli|'[^']*podstatus'|\S*podstatus|kubectl|make) .+?"
-    r"(?=;|, or |$)"
-)
-"""A command that a message suggests: after a colon, until the end of the clause."""
-_NO_BREAK = "\x00"
-"""Stands for a space at which a line is not broken."""
 
 
 def write(text: str, *, err: bool = False) -> None:
@@ -36,17 +28,6 @@ def write_message(text: str, *, err: bool = False) -> None:
         width = terminal_width()
         text = "\n".join(wrap_message(line, width) for line in text.splitlines())
     write(f"{text}\n", err=err)
-
-
-def wrap_message(text: str, width: int) -> str:
-    """Wrap a line of prose; a command in it is not broken, so that it can be copied."""
-    if len(text) <= width:
-        return text
-    whole = _COMMAND.sub(lambda command: command[0].replace(" ", _NO_BREAK), text)
-    lines = textwrap.wrap(
-        whole, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def supports_color(stream: TextIO) -> bool:

@@ -16,6 +16,7 @@ from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import warn
+from podstatus.cli.program import suggested_command
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.styled_output import write_lines
 from podstatus.cli.terminal import can_encode, terminal_width
@@ -52,8 +53,9 @@ def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float
         response = client.timeline(namespace, pod)
     except NotFoundError as error:
         raise RequestError(
-            f"no pod {pod!r} in namespace {namespace}, and no history of one; see: podstatus get "
-            "pods -A; the history of deleted pods expires after --history-days"
+            f"no pod {pod!r} in namespace {namespace}, and no history of one; to see all pods: "
+            f"{suggested_command('get pods -A')}; the history of a deleted pod is kept for the "
+            "--history-days of podstatus run"
         ) from error
     now = current_time().unix_nanos()
     return PodHistory(
@@ -131,7 +133,8 @@ def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:
     if count <= 0:
         return []
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-    text = f"({count} earlier lines: podstatus timeline {shlex.quote(name)}{where} --list)"
+    command = suggested_command(f"timeline {shlex.quote(name)}{where} --list")
+    text = f"({count} earlier lines: {command})"
     return [Text(escape_control_chars(text), "dim")]
 
 

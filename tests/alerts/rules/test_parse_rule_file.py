@@ -97,7 +97,7 @@ def test_a_file_that_only_disables_does_something() -> None:
             "groups:\n- {name: a, rules: []}",
             "1:1: this is a Prometheus rule file; rules are a list",
         ),
-        ("rules: [a]\ntests: []", "1:1: this is a file of rule tests: use podstatus alerts test"),
+        ("rules: [a]\ntests: []", "1:1: this is a file of rule tests: use the command alerts test"),
         ("rules: []\nrules: []", "2:1: duplicate key rules"),
         ("rules: [", "invalid YAML"),
         ("rules: []\n---\nrules: []", "2:1: invalid YAML"),

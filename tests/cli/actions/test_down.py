@@ -20,7 +20,7 @@ def test_a_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
     with fake_node(tmp_path) as node:
         result = down(tmp_path, "--yes")
     assert (result.exit_code, node.asked) == (1, [])
-    assert "which owns its pods; empty the node with podstatus drain, then" in result.stderr
+    assert "which owns its pods; to terminate them: podstatus drain --root-dir " in result.stderr
 
 
 def test_a_stopped_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
@@ -37,7 +37,8 @@ def test_an_observer_is_refused(tmp_path: Path) -> None:
         result = down(tmp_path, "--yes")
     assert result.exit_code == 1
     assert result.stderr == (
-        "podstatus: an observer has no pods to end; stop it with: podstatus stop\n"
+        "podstatus: an observer has no pods to end; to stop it: podstatus stop "
+        f"--root-dir {tmp_path}\n"
     )
 
 
@@ -84,8 +85,9 @@ def test_what_a_stopped_agent_left_of_the_current_directory_must_be_named(
     result = CliRunner().invoke(app, ["down", "--yes", "--remove-files"])
     assert result.exit_code == 1
     assert result.stderr == (
-        f"podstatus: no agent runs in {tmp_path}/podstatus nor in ./.podstatus; to take down the "
-        "node in ./.podstatus run: podstatus down --root-dir .podstatus\n"
+        f"podstatus: no agent runs in {tmp_path}/podstatus nor in ./.podstatus; to start the "
+        "node in ./.podstatus again: podstatus run --root-dir .podstatus; to delete its pods: "
+        "podstatus down --root-dir .podstatus\n"
     )
     assert (tmp_path / ".podstatus/server.json").exists()
 

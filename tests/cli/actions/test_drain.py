@@ -11,8 +11,8 @@ from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
 
 DRAINED = (
-    "node n1 is drained: it is not Ready and rejects pods until you run podstatus drain --cancel "
-    "or restart the agent\n"
+    "node n1 is drained: it is not Ready and rejects pods until the agent is restarted or the "
+    "drain is cancelled: podstatus drain --cancel --root-dir {}\n"
 )
 
 
@@ -30,7 +30,7 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
     assert result.output == (
         "draining node n1\n"
         "terminating 3 pods with priority 0, timeout 20 s\n"
-        "terminating 1 pod with priority 7, timeout 10 s\n" + DRAINED
+        "terminating 1 pod with priority 7, timeout 10 s\n" + DRAINED.format(tmp_path)
     )
     assert result.exit_code == 0
     assert node.asked[:2] == ["POST /drain", "/drain"]
@@ -41,7 +41,9 @@ def test_a_timeout_lists_the_remaining_pods(tmp_path: Path) -> None:
         node.progress = [{"state": "draining", "left": ["ns/a", "ns/b"]}]
         result = drain(tmp_path, "--timeout", "1ms")
     assert result.exit_code == 1
-    assert "not drained within 0.001 s: 2 pods left: ns/a, ns/b; the drain" in result.stderr
+    assert (
+        "node n1 is not drained within 0.001 s: 2 pods left: ns/a, ns/b; the drain" in result.stderr
+    )
 
 
 def test_a_cancelled_drain_is_an_error(tmp_path: Path) -> None:

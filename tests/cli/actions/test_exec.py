@@ -92,7 +92,10 @@ async def test_streams_and_exit_code_are_those_of_the_command(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("none", "--", "ls"), "podstatus: no pod 'none' in namespace ns on node node-1; see: "),
+        (
+            ("none", "--", "ls"),
+            "podstatus: no pod 'none' in namespace ns runs on node node-1; to see ",
+        ),
         (("p", "-c", "x", "--", "ls"), "podstatus: container x is not valid for pod p out of: app"),
     ],
 )

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.cli.actions.stop_agent import StoppedAgent, terminate_agent
 from podstatus.cli.register_commands import app
+from tests.cli.stopped_node import stopped_node
 
 AGENT = """
 import signal, sys, time
@@ -51,7 +53,8 @@ def test_the_agent_is_stopped(tmp_path: Path) -> None:
         assert process.wait(60) == -15
     assert result.exit_code == 0, result.stderr
     assert result.output == (
-        f"stopped the agent of node n1 (pid {process.pid}); no containers are running\n"
+        f"stopped the agent of node n1 (pid {process.pid}); no containers are running; to start it "
+        f"again: podstatus run --root-dir {tmp_path}\n"
     )
 
 
@@ -102,13 +105,37 @@ def test_without_an_agent_there_is_nothing_to_stop(tmp_path: Path) -> None:
     )
 
 
-def test_a_stopped_node_of_the_current_directory_can_be_taken_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".podstatus").mkdir()
+@pytest.fixture
+def current_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory; commands find no other node."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
+    return tmp_path
+
+
+def test_a_stopped_node_of_the_current_directory_can_be_started_again(current_dir: Path) -> None:
+    RootDir(current_dir / ".podstatus").close()
     result = CliRunner().invoke(app, ["stop"])
     assert result.exit_code == 1
-    assert result.stderr.endswith("run: podstatus down --root-dir .podstatus\n")
+    assert result.stderr == (
+        f"podstatus: no agent runs in {current_dir}/.podstatus; the node is stopped; no containers "
+        "are running; to start it again: podstatus run --root-dir .podstatus\n"
+    )
+
+
+def test_containers_that_run_on_can_be_adopted_or_ended(current_dir: Path) -> None:
+    stopped_node(current_dir / ".podstatus")
+    result = CliRunner().invoke(app, ["stop"])
+    assert result.stderr.endswith(
+        "; the node is stopped; the containers of 1 pod keep running; to continue with them: "
+        "podstatus run --root-dir .podstatus; to end them: podstatus down --root-dir .podstatus\n"
+    )
+
+
+def test_what_others_may_have_planted_is_only_mentioned(current_dir: Path) -> None:
+    (current_dir / ".podstatus").mkdir()
+    result = CliRunner().invoke(app, ["stop"])
+    assert result.exit_code == 1
+    assert "again: podstatus run --root-dir .podstatus; to delete its pods: " in result.stderr
+    assert result.stderr.endswith(": podstatus down --root-dir .podstatus\n")

@@ -166,7 +166,7 @@ def read_rule_tests(text: str) -> tuple[RuleTestFile, tuple[Diagnostic, ...]]:
     reader = YamlReader(text)
     root = reader.root()
     if root is not None and _is_rule_file(reader, root):
-        reader.add_error(root, "this is a rule file, not a test file: use podstatus alerts check")
+        reader.add_error(root, "this is a rule file, not a test file: use the command alerts check")
         return RuleTestFile(), sort_diagnostics(reader.errors)
     fields = {} if root is None else reader.mapping(root, "the file", ("rules", "tests"))
     files = [

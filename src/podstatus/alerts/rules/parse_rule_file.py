@@ -23,7 +23,7 @@ _RESERVED_LABELS = frozenset(("alertname", "severity", "node", "namespace", "pod
 MAX_RULES = 1_000
 _WRONG_FILE_HINTS = {
     "groups": "this is a Prometheus rule file; rules are a list here, rules: […], in CEL",
-    "tests": "this is a file of rule tests: use podstatus alerts test",
+    "tests": "this is a file of rule tests: use the command alerts test",
 }
 """Top-level keys of other kinds of files, with a hint."""
 

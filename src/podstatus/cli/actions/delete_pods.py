@@ -16,7 +16,7 @@ import typer
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
-from podstatus.cli.client.server_objects import Selectors, ServerObjects, find_resource_kind
+from podstatus.cli.client.server_objects import POD_KIND, Selectors, ServerObjects
 from podstatus.cli.errors import warn
 from podstatus.cli.options import ClusterOptions
 from podstatus.cli.terminal import write
@@ -77,7 +77,7 @@ def _refuse_observer(root_dir: Path | None) -> None:
 def _targets(pods: PodsToDelete, namespace: str, server: ServerObjects) -> Iterator[PodName]:
     if pods.selector is not None:
         where = None if pods.all_namespaces else namespace
-        selected = server.list(find_resource_kind("pods"), where, Selectors(labels=pods.selector))
+        selected = server.list(POD_KIND, where, Selectors(labels=pods.selector))
         for document in selected.items:
             yield nested_str(document, "metadata", "namespace"), _name(document)
     yield from ((namespace, name) for name in pods.names)

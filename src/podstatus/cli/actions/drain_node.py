@@ -7,7 +7,8 @@ from pathlib import Path
 from podstatus.agent.compose.drain_progress import count_pods, describe_progress, describe_remaining
 from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.terminal import write
+from podstatus.cli.program import suggested_command
+from podstatus.cli.terminal import write, write_message
 from podstatus.workers.shutdown.progress import DRAINED, OFF
 
 _POLL_SECONDS = 0.2
@@ -19,9 +20,9 @@ def drain_node(root_dir: Path | None, seconds: float) -> None:
     agent.begin_drain()
     write(f"draining node {agent.node}\n")
     wait_drained(agent, seconds)
-    write(
-        f"node {agent.node} is drained: it is not Ready and rejects pods until you run podstatus "
-        "drain --cancel or restart the agent\n"
+    write_message(
+        f"node {agent.node} is drained: it is not Ready and rejects pods until the agent is "
+        f"restarted or the drain is cancelled: {suggested_command('drain --cancel')}"
     )
 
 
@@ -51,7 +52,8 @@ def wait_drained(agent: AgentClient, seconds: float) -> None:
         last_line = line or last_line
         if deadline is not None and time.monotonic() > deadline:
             raise RequestError(
-                f"not drained within {seconds:g} s: {describe_remaining(progress.left)}; the drain "
-                "continues, wait again with podstatus drain, or cancel it with --cancel"
+                f"node {agent.node} is not drained within {seconds:g} s: "
+                f"{describe_remaining(progress.left)}; the drain continues; to wait again: "
+                f"{suggested_command('drain')}; to cancel it: {suggested_command('drain --cancel')}"
             )
         time.sleep(_POLL_SECONDS)

@@ -6,7 +6,6 @@ nothing, and its number may have been reused.
 
 import os
 import select
-import shlex
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -17,13 +16,10 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, 
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR, find_root_dir, no_agent_error
-from podstatus.cli.terminal import write
+from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.terminal import write, write_message
 from podstatus.runtime.process.state.running_pods import running_pods
 
-LOCAL_DOWN_REMEDY = (
-    f"to take down the node in ./{LOCAL_ROOT_DIR} run: podstatus down --root-dir {LOCAL_ROOT_DIR}"
-)
-"""For a node of the current directory that is not used unless the user names it."""
 _PATIENCE_SECONDS = 5.0
 """A stop without a drain takes less; after it, say what is waited for."""
 
@@ -41,40 +37,45 @@ def stop_agent(root_dir: Path | None, seconds: float) -> None:
 
     Raises RequestError.
     """
-    folder = find_root_dir(root_dir, os.environ)
+    folder = find_root_dir(root_dir, os.environ, stopped=True)
     stopped = terminate_agent(folder, seconds)
     if stopped is None:
-        remedy = _leftovers_remedy(folder)
         raise no_agent_error(
             folder,
             os.environ,
-            remedy=remedy or "pass the --root-dir of the agent to stop",
-            local_remedy=remedy or LOCAL_DOWN_REMEDY,
+            remedy=_stopped_remedy(folder),
+            local_remedy=local_remedy(),
         )
-    write(f"stopped {stopped.name} (pid {stopped.pid}); {_describe_leftovers(folder)}\n")
+    # An observer has no runtime, and nothing is left of it.
+    left = f"; {_describe_leftovers(folder)}" if (folder / "runtime").is_dir() else ""
+    write_message(f"stopped {stopped.name} (pid {stopped.pid}){left}")
 
 
 def _describe_leftovers(folder: Path) -> str:
     pods = running_pods(folder / "runtime")
     if not pods:
-        return "no containers are running"
+        return f"no containers are running; to start it again: {with_root_dir('run', folder)}"
     count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
     return (
-        f"the containers of {count} keep running; podstatus run continues with them; to end them: "
-        f"{_down_command(folder)}"
+        f"the containers of {count} keep running; to continue with them: "
+        f"{with_root_dir('run', folder)}; to end them: {with_root_dir('down', folder)}"
     )
 
 
-def _down_command(folder: Path) -> str:
-    return f"podstatus down --root-dir {shlex.quote(str(folder))}"
+def _stopped_remedy(folder: Path) -> str:
+    """What can be done with a node that is stopped, if there is one."""
+    if not (folder / LOCK_FILE).exists() or not (folder / "runtime").is_dir():
+        return "pass the --root-dir of the agent to stop"
+    return f"the node is stopped; {_describe_leftovers(folder)}"
 
 
-def _leftovers_remedy(folder: Path) -> str:
-    """How to end containers that run without an agent; empty if there are none."""
-    pods = running_pods(folder / "runtime")
-    if pods:
-        return f"containers of {len(pods)} pods run; end them with: {_down_command(folder)}"
-    return ""
+def local_remedy() -> str:
+    """For a node of the current directory that is not used unless the user names it."""
+    local = Path(LOCAL_ROOT_DIR)
+    return (
+        f"to start the node in ./{LOCAL_ROOT_DIR} again: {with_root_dir('run', local)}; to delete "
+        f"its pods: {with_root_dir('down', local)}"
+    )
 
 
 def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> StoppedAgent | None:
@@ -96,7 +97,7 @@ def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> Stop
         if not _wait_ended(process, holder.pid, seconds):
             message = f"the agent (pid {holder.pid}) has not ended within {seconds:g} s"
             if not kill:
-                raise RequestError(f"{message}; wait again with podstatus stop")
+                raise RequestError(f"{message}; to wait again: {suggested_command('stop')}")
             write(f"{message}; killing it\n")
             _send(process, signal.SIGKILL)
             _wait_ended(process, holder.pid, 0)

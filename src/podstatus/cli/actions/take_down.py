@@ -30,13 +30,14 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.actions.delete_pods import MIRROR_ANNOTATION
 from podstatus.cli.actions.drain_node import wait_drained
-from podstatus.cli.actions.stop_agent import LOCAL_DOWN_REMEDY, terminate_agent
+from podstatus.cli.actions.stop_agent import local_remedy, terminate_agent
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
-from podstatus.cli.client.server_objects import Document, ServerObjects, find_resource_kind
+from podstatus.cli.client.server_objects import POD_KIND, Document, ServerObjects
 from podstatus.cli.errors import usage_error, warn
+from podstatus.cli.program import suggested_command
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
@@ -78,7 +79,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
             folder,
             os.environ,
             remedy="pass the --root-dir of the node to take down",
-            local_remedy=LOCAL_DOWN_REMEDY,
+            local_remedy=local_remedy(),
         )
     _refuse_foreign_pods(folder, endpoints)
     _confirm(folder, options, is_running=is_running)
@@ -95,7 +96,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
         if options.remove_files:
             remaining = remove_root_dir(folder)
     except (OSError, RuntimeDownError) as error:
-        raise RequestError(f"{error}; run podstatus down again") from error
+        raise RequestError(f"{error}; to try again: {suggested_command('down')}") from error
     finally:
         lock.close()
     if not options.remove_files:
@@ -109,18 +110,22 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
 def _refuse_foreign_pods(folder: Path, endpoints: AgentEndpoints | None) -> None:
     """Raise RequestError if the pods belong to a cluster that this node only joined."""
     if endpoints is not None and endpoints.observes:
-        raise RequestError("an observer has no pods to end; stop it with: podstatus stop")
+        raise RequestError(
+            f"an observer has no pods to end; to stop it: {suggested_command('stop')}"
+        )
     if endpoints is not None and not endpoints.embeds_api_server:
         raise RequestError(
             f"node {endpoints.node} belongs to the cluster at {endpoints.apiserver}, which owns "
-            "its pods; empty the node with podstatus drain, then end the agent with podstatus stop"
+            f"its pods; to terminate them: {suggested_command('drain')}; then, to stop the agent: "
+            f"{suggested_command('stop')}"
         )
     if endpoints is None and not (folder / "runtime").is_dir():
         raise RequestError(f"{folder} has the files of an observer, which has no pods to end")
     if endpoints is None and not _was_embedded(folder):
         raise RequestError(
             f"the node in {folder} belongs to another cluster, which owns its pods; start its "
-            "agent again, empty the node with podstatus drain, then use podstatus stop"
+            f"agent again; then, to terminate the pods: {suggested_command('drain')}; to stop it: "
+            f"{suggested_command('stop')}"
         )
 
 
@@ -192,7 +197,7 @@ def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:
 
 
 def _pods(server: ServerObjects) -> list[Document]:
-    return server.list(find_resource_kind("pods"), None).items
+    return server.list(POD_KIND, None).items
 
 
 def _full_name(pod: Document) -> tuple[str, str]:

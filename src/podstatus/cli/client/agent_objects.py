@@ -8,7 +8,7 @@ everything that the API server has.
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.server_objects import (
     EVERYTHING,
     Document,
@@ -40,9 +40,9 @@ class AgentObjects:
             if nested_str(document, "metadata", "name") == name:
                 return document
         inside = f" in namespace {namespace}" if kind.resource.namespaced else ""
-        raise RequestError(
-            f"{kind.printed_resource.singular} {name!r} not found{inside} on the agent; see: "
-            f"{kind.list_command} --from agent"
+        raise NotFoundError(
+            f"{kind.printed_resource.singular} {name!r} not found{inside} on the agent; "
+            f"to see all: {kind.list_command} --from agent"
         )
 
     def list(

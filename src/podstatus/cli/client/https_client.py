@@ -15,6 +15,7 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
+from podstatus.cli.program import suggested_command
 from podstatus.client.auth.tls import UnusableTlsError, authority_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
@@ -71,8 +72,8 @@ class AgentClient:
         except DecodeError as error:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
         raise RequestError(
-            f"no pod {name!r} in namespace {namespace} on node {self.node}; "
-            "see: podstatus get pods -A -o wide; for pods of other nodes use kubectl"
+            f"no pod {name!r} in namespace {namespace} runs on node {self.node}; to see all pods: "
+            f"{suggested_command('get pods -A -o wide')}; for pods of other nodes use kubectl"
         )
 
     def logs(
@@ -189,10 +190,10 @@ def _read_chunks(response: http.client.HTTPResponse, agent: str) -> Iterator[byt
     except (ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
         raise RequestError(
             f"the response of the agent at {agent} is incomplete; the agent may have stopped. "
-            "Retry, or see logs/podstatus.log in its root-dir"
+            "Retry, or see logs/podstatus.log in its root directory"
         ) from error
 
 
 def find_agent(root_dir: Path | None, environment: Mapping[str, str]) -> AgentClient:
-    """Return a client for the agent that runs in the root-dir. Raises RequestError."""
+    """Return a client for the agent that runs in the root directory. Raises RequestError."""
     return AgentClient(running_endpoints(root_dir, environment))

@@ -1,4 +1,4 @@
-"""Open the API server of a kubeconfig, or that of the agent in a root-dir."""
+"""Open the API server of a kubeconfig, or that of the agent in a root directory."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Find the agent that runs in a root-dir."""
+"""Find the agent that runs in a root directory."""
 
 import os
 import shlex
@@ -16,6 +16,7 @@ from podstatus.agent.daemon.endpoints_file import (
 from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE, default_root_dir
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.program import short_path, with_root_dir
 
 LOCAL_ROOT_DIR = ".podstatus"
 """The root directory of `make run`, in the current directory."""
@@ -24,7 +25,7 @@ LOCAL_ROOT_DIR = ".podstatus"
 def running_endpoints(
     root_dir: Path | None, environment: Mapping[str, str], *, alternative: str = ""
 ) -> AgentEndpoints:
-    """Return the endpoints of the agent that runs in the root-dir. Raises RequestError."""
+    """Return the endpoints of the agent that runs in the root directory. Raises RequestError."""
     folder = find_root_dir(root_dir, environment)
     if not _is_locked(folder):
         raise no_agent_error(folder, environment, alternative=alternative)
@@ -37,19 +38,37 @@ def running_endpoints(
     return endpoints
 
 
-def find_root_dir(root_dir: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the root-dir that a command uses, whether an agent runs there or not.
+def find_root_dir(
+    root_dir: Path | None, environment: Mapping[str, str], *, stopped: bool = False
+) -> Path:
+    """Return the root directory that a command uses, whether an agent runs there or not.
 
     If neither `root_dir` nor the variable is set, an agent in `LOCAL_ROOT_DIR` is preferred to that
-    in the default directory. Raises RequestError.
+    in the default directory; with `stopped`, which is for commands that only read, also one that
+    has stopped. Raises RequestError.
     """
     if root_dir is None and not environment.get(ROOT_DIR_VARIABLE):
-        local = Path(LOCAL_ROOT_DIR)
-        if _is_private(local) and _is_locked(local):
+        local, default = Path(LOCAL_ROOT_DIR), _default_root_dir(environment)
+        if _is_private(local) and (_is_locked(local) or (stopped and not _is_locked(default))):
             return local.absolute()
-        root_dir = default_root_dir(environment)
+        return default
     root_dir = root_dir or Path(environment[ROOT_DIR_VARIABLE])
     return root_dir.expanduser().absolute()
+
+
+def kubectl_command(
+    words: str,
+    root_dir: Path | None,
+    environment: Mapping[str, str],
+    kubeconfig: Path | None = None,
+) -> str:
+    """Return a kubectl command, for the kubeconfig or else for the API server of the agent."""
+    if kubeconfig is None:
+        with suppress(RequestError):
+            found = running_endpoints(root_dir, environment).kubeconfig
+            kubeconfig = Path(found) if found else None
+    option = "" if kubeconfig is None else f" --kubeconfig {shlex.quote(short_path(kubeconfig))}"
+    return f"kubectl{option} {words}"
 
 
 def no_agent_error(
@@ -62,17 +81,17 @@ def no_agent_error(
 ) -> RequestError:
     """Return the error for a command that needs a running agent.
 
-    `remedy` replaces the advice to start one. `local_remedy` replaces it if no root-dir was named
-    and `LOCAL_ROOT_DIR` exists. `alternative` is appended.
+    `remedy` replaces the advice to start one. `local_remedy` replaces it if no root directory was
+    named and `LOCAL_ROOT_DIR` exists. `alternative` is appended.
     """
     # Of a stopped agent, or planted: it is mentioned, and used only if the user names it.
     if folder == _default_root_dir(environment) and Path(LOCAL_ROOT_DIR).is_dir():
-        start = f"podstatus run --root-dir {LOCAL_ROOT_DIR}"
+        start = with_root_dir("run", Path(LOCAL_ROOT_DIR))
         where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
         default = f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
         advice = local_remedy or f"{default}, or pass the --root-dir of a running agent"
     else:
-        start = f"podstatus run --root-dir {shlex.quote(str(folder))}"
+        start = with_root_dir("run", folder)
         where = str(folder)
         advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
     return RequestError(f"no agent runs in {where}; {advice}{alternative}")
@@ -90,7 +109,7 @@ def _is_locked(root_dir: Path) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """True if only this user can have written what a root-dir has, and nothing in it is a link.
+    """True if only this user can have written what a root directory has, and no link is in it.
 
     The current directory may be a clone of a foreign repository or a shared directory: its files
     could name a server, or a kubeconfig with an exec plugin, and its lock could be a link to a file

@@ -13,6 +13,7 @@ from podstatus.cli.client.request_errors import (
     RequestError,
     ServerUnavailableError,
 )
+from podstatus.cli.program import suggested_command
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch_events import BOOKMARK
 from podstatus.client.token_client import TokenClient
@@ -37,26 +38,21 @@ class ResourceKind(msgspec.Struct, frozen=True):
     def list_command(self) -> str:
         """The command that prints all objects of the type."""
         every = " -A" if self.resource.namespaced else ""
-        return f"podstatus get {self.printed_resource.plural}{every}"
+        return suggested_command(f"get {self.printed_resource.plural}{every}")
 
 
-_RESOURCE_KINDS = (
-    ResourceKind(PODS, resources.PODS),
-    ResourceKind(NODES, resources.NODES),
-    ResourceKind(EVENTS, resources.EVENTS),
-)
+POD_KIND = ResourceKind(PODS, resources.PODS)
+_EVENT_KIND = ResourceKind(EVENTS, resources.EVENTS)
+_RESOURCE_KINDS = (POD_KIND, ResourceKind(NODES, resources.NODES), _EVENT_KIND)
 
 
-def find_resource_kind(name: str, supported: str = "pods, nodes or events") -> ResourceKind:
-    """Return a type by its plural, singular or short name.
-
-    Raises RequestError, which names the `supported` types of the command.
-    """
+def find_resource_kind(name: str) -> ResourceKind | None:
+    """Return a type by its plural, singular or short name; None if it is not supported."""
     for kind in _RESOURCE_KINDS:
         printed = kind.printed_resource
         if name.lower() in (printed.plural, printed.singular, *printed.short_names):
             return kind
-    raise RequestError(f"unsupported type {name!r}; use {supported}; for other objects use kubectl")
+    return None
 
 
 class Selectors(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +97,7 @@ class ServerObjects:
         options: Document = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
-        with _translate_errors(find_resource_kind("pods"), namespace, name):
+        with _translate_errors(POD_KIND, namespace, name):
             document: Document = msgspec.json.decode(
                 self._client.delete(
                     PODS, name, namespace=namespace, options=msgspec.json.encode(options)
@@ -112,7 +108,7 @@ class ServerObjects:
     def pod_uid(self, namespace: str, name: str) -> str:
         """Return the UID of a pod, empty if it does not exist."""
         try:
-            pod = self.get(find_resource_kind("pods"), namespace, name)
+            pod = self.get(POD_KIND, namespace, name)
         except NotFoundError:
             return ""
         return nested_str(pod, "metadata", "uid")
@@ -152,7 +148,7 @@ class ServerObjects:
     def events_about(self, kind: str, name: str, namespace: str | None) -> ObjectList:
         """Return the events about all objects of a kind with this name."""
         about = f"involvedObject.kind={kind},involvedObject.name={name}"
-        return self.list(find_resource_kind("events"), namespace, Selectors(fields=about))
+        return self.list(_EVENT_KIND, namespace, Selectors(fields=about))
 
 
 class WatchableObjects(ServerObjects):

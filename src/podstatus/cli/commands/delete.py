@@ -12,8 +12,10 @@ from podstatus.cli.options import (
     ClusterOptions,
     SelectorOption,
     check_label_selector,
+    parse_names,
     with_bundle,
 )
+from podstatus.cli.program import suggested_command
 
 KindArgument = Annotated[
     str,
@@ -98,12 +100,11 @@ def delete(
     Options have the same meaning as in kubectl delete. A static pod is recreated unless its
     manifest is removed.
     """
-    kind, _, name = kind.partition("/")
-    given = [*([name] if name else []), *(names or ())]
+    kind, given = parse_names(kind, names or ())
     if kind.lower() not in POD_KINDS:
         usage_error(
-            f"unsupported type {kind!r}; delete pods with: podstatus delete pod NAME; for other "
-            "objects use kubectl delete"
+            f"unsupported type {kind!r}; to delete a pod: {suggested_command('delete pod NAME')}; "
+            "for other objects use kubectl delete"
         )
     if sum(map(bool, (given, options.selector, options.all_, options.filename))) != 1:
         usage_error("pass either names of pods, --selector, --all, or --filename")

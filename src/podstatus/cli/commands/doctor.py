@@ -14,8 +14,8 @@ from podstatus.cli.setting_options import Flags, with_settings
 def doctor(flags: Flags) -> None:
     """Check whether a node can run on this machine.
 
-    Accepts the settings of podstatus run, as flags and environment variables. Without a root-dir,
-    an agent that runs in ./.podstatus is checked.
+    Accepts the settings of podstatus run, as flags and environment variables. Without --root-dir,
+    the node of ./.podstatus is checked, if there is one.
     """
     from podstatus.agent.settings.default_root_dir import default_root_dir
     from podstatus.agent.settings.load import SettingsError, load_settings
@@ -38,8 +38,8 @@ def doctor(flags: Flags) -> None:
 
 
 def _used_root_dir() -> Path:
-    """The root-dir that other commands use if none is named."""
+    """The root directory that other commands use if none is named."""
     from podstatus.cli.client.running_agent import find_root_dir
 
     with report_errors():
-        return find_root_dir(None, os.environ)
+        return find_root_dir(None, os.environ, stopped=True)

@@ -6,11 +6,14 @@ import typer
 
 from podstatus.cli.errors import report_errors, usage_error
 from podstatus.cli.options import (
+    POD_KINDS,
     AllNamespacesOption,
     NamespaceOption,
     OutputOption,
     RootDirOption,
+    parse_output,
 )
+from podstatus.cli.program import suggested_command
 
 KindArgument = Annotated[
     str, typer.Argument(metavar="pods", help="Type of the objects; must be pods.")
@@ -40,12 +43,14 @@ def watch(
     On a terminal, prints a table that is updated in place; if the output is redirected, prints one
     line per change.
     """
-    if kind.lower() not in ("pods", "pod", "po"):
-        usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")
+    if kind.lower() not in POD_KINDS:
+        watching = suggested_command("get nodes --watch")
+        usage_error(f"cannot watch {kind!r}, only pods; to watch nodes or events: {watching}")
+    printed = parse_output(output, "get pods --watch", root_dir)
     query = {} if all_namespaces else {"namespace": namespace or "default"}
     if selector:
         query["labelSelector"] = selector
     from podstatus.cli.watch_pods import watch_pods
 
     with report_errors():
-        watch_pods(root_dir, query, output, namespaces=all_namespaces)
+        watch_pods(root_dir, query, printed, namespaces=all_namespaces)

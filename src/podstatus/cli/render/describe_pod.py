@@ -26,9 +26,15 @@ from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
 
-def describe_pod(pod: Pod, events: Sequence[Document], now: Time) -> str:
-    """Return the details of a pod and its events as text."""
-    lines = [*_head(pod), *_health(pod, now), *_all_containers(pod), *_conditions(pod), *_tail(pod)]
+def describe_pod(pod: Pod, events: Sequence[Document], now: Time, remedy: str = "") -> str:
+    """Return the details of a pod and its events as text; `remedy`: lines below its health."""
+    lines = [
+        *_head(pod),
+        *_health(pod, now, remedy),
+        *_all_containers(pod),
+        *_conditions(pod),
+        *_tail(pod),
+    ]
     return join_lines((*lines, *event_lines(events, now)))
 
 
@@ -59,10 +65,11 @@ def _head(pod: Pod) -> Iterator[str]:
             yield field_line("Controlled By", f"{owner.kind}/{owner.name}")
 
 
-def _health(pod: Pod, now: Time) -> Iterator[str]:
+def _health(pod: Pod, now: Time, remedy: str) -> Iterator[str]:
     """The health summary, which kubectl does not have."""
     health = pod_health(summarize_pod(pod), now)
-    yield field_line("Health", f"{health.state.value}: {health.message}")
+    text = f"{health.state.value}: {health.message}"
+    yield field_line("Health", f"{text}\n{remedy}" if remedy else text)
 
 
 def _all_containers(pod: Pod) -> Iterator[str]:

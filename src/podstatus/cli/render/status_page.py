@@ -1,21 +1,29 @@
 """The page of `podstatus status`."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from podstatus import __version__
 from podstatus.agent.daemon.restarts_file import AgentExit
+from podstatus.cli.render.message import wrap_message
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.health import format_duration
 from podstatus.web.v1.wire import StatusResponse
+from podstatus.workers.shutdown.progress import OFF
 
 _KEY_WIDTH = 14
 _WIDTH = 80 - _KEY_WIDTH
+
+
+class SuggestedCommands(msgspec.Struct, frozen=True, kw_only=True):
+    """The commands that the page suggests."""
+
+    down: str
+    cancel_drain: str
 
 
 class AgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -37,6 +45,8 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: StatusResponse | None = None
     nodes: tuple[NodeSummary, ...] = ()
     restarts: tuple[AgentExit, ...] = ()
+    drain: str = OFF
+    """Whether the node is being drained: off, draining or drained."""
     left_running: tuple[str, ...] = ()
     """Pods that run without an agent, as namespace/name."""
 
@@ -46,18 +56,19 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return self.running and not self.problem and not any(self.checks.values())
 
 
-def status_page(state: AgentState, now: Time) -> str:
-    """Return the page as text of at most 80 columns, unless a word is longer."""
-    return "".join(f"{line}\n" for line in (*_head(state, now), *_answers(state), *_tail(state)))
+def status_page(state: AgentState, now: Time, commands: SuggestedCommands) -> str:
+    """Return the page as text of at most 80 columns, unless a word or a command is longer."""
+    lines = (*_head(state, now, commands), *_answers(state, commands), *_tail(state))
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _head(state: AgentState, now: Time) -> Iterator[str]:
+def _head(state: AgentState, now: Time, commands: SuggestedCommands) -> Iterator[str]:
     if not state.running:
-        yield from wrap_text(state.problem, _WIDTH + _KEY_WIDTH)
+        yield wrap_message(state.problem, _WIDTH + _KEY_WIDTH)
         if state.left_running:
             names = ", ".join(state.left_running)
-            down = f"podstatus down --root-dir {shlex.quote(state.root_dir)}"
-            yield from _field("still run", f"the containers of {names}; to end them: {down}")
+            yield from _field("still run", f"the containers of {names}")
+            yield f"{'  to end them':<{_KEY_WIDTH}}{commands.down}"
         return
     name = "the observer" if state.observes else f"node {state.node_name or '<unknown>'}"
     age = _age(state.since, now)
@@ -65,7 +76,7 @@ def _head(state: AgentState, now: Time) -> Iterator[str]:
     yield f"{'  files':<{_KEY_WIDTH}}{state.root_dir}"  # one word, to be copied
 
 
-def _answers(state: AgentState) -> Iterator[str]:
+def _answers(state: AgentState, commands: SuggestedCommands) -> Iterator[str]:
     if state.running and state.problem:
         yield from _field("no answer", state.problem)
     if state.status is None:
@@ -75,9 +86,12 @@ def _answers(state: AgentState) -> Iterator[str]:
     where = f"{state.api_server} ({'embedded' if state.embedded else 'external'})"
     yield from _field("API server", f"{where}, {_reachability(state.status.freshness)}")
     yield from _field("nodes" if state.observes else "node", _readiness(state))
+    if state.drain != OFF:
+        yield from _field(state.drain, "the node rejects new pods, or they stay Pending")
+        yield f"{'  to cancel':<{_KEY_WIDTH}}{commands.cancel_drain}"
     yield from _field("pods", _pods(state.status))
-    if state.status.sync is not None:
-        yield from _field("status sync", _sync(state.status.sync))
+    if state.status.sync is not None and (unsynced := _sync(state.status.sync)):
+        yield from _field("status sync", unsynced)
     if problem := state.status.history.problem:
         yield from _field("history", problem)
 
@@ -131,11 +145,16 @@ def _pods(status: StatusResponse) -> str:
 
 
 def _sync(sync: SyncState) -> str:
-    oldest = f" (oldest {format_duration(sync.oldest_unsent_seconds)})" if sync.unsent else ""
-    return (
-        f"{sync.unsent} unsent{oldest}, {sync.in_flight} in flight, {sync.quarantined} "
-        f"quarantined, {sync.outbox} in the outbox"
-    )
+    """The statuses that the API server has not acknowledged; empty if there are none."""
+    counts = {
+        "unsent": sync.unsent,
+        "in flight": sync.in_flight,
+        "quarantined": sync.quarantined,
+        "in the outbox": sync.outbox,
+    }
+    oldest = f", the oldest for {format_duration(sync.oldest_unsent_seconds)}"
+    named = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    return f"{named}{oldest if sync.unsent else ''}"
 
 
 def _age(since: str, now: Time) -> str:

@@ -11,6 +11,7 @@ from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import nested_dict
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
@@ -64,6 +65,14 @@ def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
     words = [_health(pod, now) for pod in pods]
     rows = tuple((*row, word) for row, word in zip(table.rows, words, strict=True))
     return Table((*table.headings, "HEALTH"), rows)
+
+
+def with_labels(table: Table, documents: Sequence[Document]) -> Table:
+    """Return the table of these objects with a column for their labels."""
+    labels = [nested_dict(document, "metadata", "labels") for document in documents]
+    texts = [",".join(f"{key}={it[key]}" for key in sorted(it)) or "<none>" for it in labels]
+    rows = tuple((*row, text) for row, text in zip(table.rows, texts, strict=True))
+    return Table((*table.headings, "LABELS"), rows)
 
 
 def _health(document: Document, now: Time) -> str:

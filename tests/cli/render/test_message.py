@@ -2,11 +2,12 @@
 
 import pytest
 
-from podstatus.cli.terminal import wrap_message
+from podstatus.cli.render.message import wrap_message
 
 IN_USE = (
-    "podstatus: /srv/node is in use by another agent (pid 7); to see its state: .venv/bin/podstatus "
-    "status --root-dir /srv/node; to stop it: .venv/bin/podstatus stop --root-dir /srv/node"
+    "podstatus: /srv/node is in use by another agent (pid 7); to see its state: "
+    ".venv/bin/podstatus status --root-dir /srv/node; to stop it: "
+    ".venv/bin/podstatus stop --root-dir /srv/node"
 )
 
 

@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def fake_node(root_dir: Path, **more: Any) -> Iterator[FakeNode]:
-    """The node, serving, as an agent tells it that runs in the root-dir."""
+    """The node, serving, as an agent tells it that runs in the root directory."""
     node = FakeNode()
     with RootDir(root_dir) as root, node.serve_at(root_dir) as server:
         endpoints: dict[str, Any] = {"agent": node.url, "token": TOKEN, "node": "n1", **more}

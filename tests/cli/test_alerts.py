@@ -42,7 +42,7 @@ def test_right_rules_are_shown(rules: Path) -> None:
         "NAME        SCOPE   FOR    KEEP    SEVERITY   ACTIONS\n"
         "CrashLoop   pod     2m0s   10m0s   warning    event, deletePod\n"
         "Down        node    -      -       critical   <default>\n"
-        f"{rules}: 2 rules; no remediation is allowed\n"
+        f"{rules}: 2 rules; actions that change pods or nodes are off (allowActions is empty)\n"
     )
     note = "note: deletePod has no effect unless it is in allowActions: [deletePod]"
     assert done.stderr == f"{rules}:6:20: {note}\n"
@@ -51,7 +51,7 @@ def test_right_rules_are_shown(rules: Path) -> None:
 @pytest.mark.parametrize(
     ("allowed", "dry_run", "mode"),
     [
-        ("deletePod", "true", ", as a dry run (dryRun)"),
+        ("deletePod", "true", ", only as a dry run (dryRun)"),
         ("deletePod", "false", ""),
         ("deletePod, taintNode", "false", ""),
     ],
@@ -60,7 +60,7 @@ def test_allowed_remediations_are_listed(
     rules: Path, allowed: str, dry_run: str, mode: str
 ) -> None:
     rules.write_text(f"allowActions: [{allowed}]\ndryRun: {dry_run}\n{RIGHT}")
-    assert check(rules).stdout.endswith(f"; allowed remediations: {allowed}{mode}\n")
+    assert check(rules).stdout.endswith(f"; allowActions: {allowed}{mode}\n")
 
 
 def test_all_errors_are_reported_with_their_places(rules: Path) -> None:
@@ -78,7 +78,9 @@ def test_one_wrong_file_among_several_is_enough(rules: Path, tmp_path: Path) -> 
     (tmp_path / "wrong.yaml").write_text(WRONG)
     done = check(tmp_path / "wrong.yaml", rules)
     assert done.exit_code == 1
-    assert done.stdout.endswith("2 rules; no remediation is allowed\n")
+    assert done.stdout.endswith(
+        "2 rules; actions that change pods or nodes are off (allowActions is empty)\n"
+    )
 
 
 def test_rules_may_come_from_the_standard_input() -> None:

@@ -113,7 +113,7 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
 def test_a_node_that_runs_in_the_current_directory_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As other commands find it; only if no root-dir is named."""
+    """As other commands find it; only if no root directory is named."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)

@@ -78,6 +78,6 @@ def _summary(loaded: LoadedRules) -> str:
     rules = f"{count} rule{'' if count == 1 else 's'}"
     allowed = sorted(loaded.rule_set.allow_actions)
     if not allowed:
-        return f"{rules}; no remediation is allowed"
-    mode = ", as a dry run (dryRun)" if loaded.rule_set.dry_run else ""
-    return f"{rules}; allowed remediations: {', '.join(allowed)}{mode}"
+        return f"{rules}; actions that change pods or nodes are off (allowActions is empty)"
+    mode = ", only as a dry run (dryRun)" if loaded.rule_set.dry_run else ""
+    return f"{rules}; allowActions: {', '.join(allowed)}{mode}"

@@ -49,8 +49,8 @@ RootDirOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, ./.podstatus if "
-        "an agent runs there, or the default of podstatus run.",
+        help="Root directory of the agent. Default: $PODSTATUS_ROOT_DIR, else ./.podstatus if an "
+        "agent runs there, else the default of podstatus run.",
     ),
 ]
 NamespaceOption = Annotated[
@@ -59,7 +59,7 @@ NamespaceOption = Annotated[
 ]
 AllNamespacesOption = Annotated[
     bool,
-    typer.Option("--all-namespaces", "-A", help="Include the objects of all namespaces."),
+    typer.Option("--all-namespaces", "-A", help="Select the objects of all namespaces."),
 ]
 OutputOption = Annotated[
     str | None,
@@ -135,6 +135,19 @@ class SourceOptions(ClusterOptions, frozen=True, kw_only=True):
     """The options of the source of objects: an API server, or the agent."""
 
     source: FromOption = DataSource.AUTO
+
+
+def within(lowest: int, highest: int | None = None) -> Callable[[int], int]:
+    """Return a callback that checks a number; unlike `min` and `max`, help does not show it."""
+
+    def check(value: int) -> int:
+        if value < lowest:
+            raise typer.BadParameter(f"{value} is less than {lowest}.")
+        if highest is not None and value > highest:
+            raise typer.BadParameter(f"{value} is greater than {highest}.")
+        return value
+
+    return check
 
 
 def check_label_selector(text: str) -> None:

@@ -175,7 +175,7 @@ def test_who_reads_the_history_does_not_look_like_an_agent(
         reader.count()
     (tmp_path / "history.db").touch()  # so does a program that may write
     assert last_alive(tmp_path / "history.db") == FakeClock().now()
-    assert (tmp_path / "history.db-there").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "history.db-heartbeat").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_agent_of_before_is_known_by_the_time_of_its_history(

@@ -29,7 +29,7 @@ Result = tuple[int, bytes, bytes]
 
 
 class Agent(NamedTuple):
-    """A server, and the root-dir in which its agent seems to run."""
+    """A server, and the root directory in which its agent seems to run."""
 
     scene: Scene
     root_dir: Path

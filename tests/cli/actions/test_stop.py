@@ -32,7 +32,7 @@ with RootDir(Path(sys.argv[1])) as root:
 
 @contextmanager
 def fake_agent(root_dir: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
-    """A process that holds the lock of a root-dir."""
+    """A process that holds the lock of a root directory."""
     command = [sys.executable, "-c", AGENT, str(root_dir), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -5,7 +5,6 @@ Upstream: DeleteOptions, pkg/cmd/delete/delete.go, kubectl v0.36.4.
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 import typer
 
+from podstatus.cli.actions.await_deletion import DeletedPod, await_deletion
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
@@ -25,7 +25,6 @@ from podstatus.kube.unstructured import nested_list, nested_str, nested_value
 PodName = tuple[str, str]
 """The namespace and the name of a pod."""
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-_POLL_SECONDS = 0.2
 _IMMEDIATE_WARNING = (
     "Warning: Immediate deletion does not wait for confirmation that the running resource has been "
     "terminated. The resource may continue to run on the cluster indefinitely.\n"
@@ -60,7 +59,7 @@ def delete_pods(
         if not targets:
             write("No resources found\n")
         if wait:
-            wait_gone(server, deleted)
+            await_deletion(server, deleted)
     if len(deleted) < len(targets):
         raise typer.Exit(1)
 
@@ -85,10 +84,8 @@ def _targets(pods: PodsToDelete, namespace: str, server: ServerObjects) -> Itera
         yield from _pods_of_file(file, namespace)
 
 
-def _delete(
-    server: ServerObjects, pod: PodName, grace_seconds: int | None
-) -> tuple[PodName, str] | None:
-    """Delete a pod and return it with its UID; None if it does not exist."""
+def _delete(server: ServerObjects, pod: PodName, grace_seconds: int | None) -> DeletedPod | None:
+    """Delete a pod and return it; None if it does not exist."""
     namespace, name = pod
     try:
         document = server.delete_pod(namespace, name, grace_seconds)
@@ -99,14 +96,9 @@ def _delete(
     write(f'pod "{name}" {how} from {namespace} namespace\n')
     if nested_value(document, "metadata", "annotations", MIRROR_ANNOTATION) is not None:
         warn(f"pod {name} is static: remove its manifest, or it returns")
-    return pod, nested_str(document, "metadata", "uid")
-
-
-def wait_gone(server: ServerObjects, pods: Sequence[tuple[PodName, str]]) -> None:
-    """Wait until the pods of these UIDs do not exist any more. Raises RequestError."""
-    for (namespace, name), uid in pods:
-        while server.pod_uid(namespace, name) == uid:
-            time.sleep(_POLL_SECONDS)
+    uid = nested_str(document, "metadata", "uid")
+    seconds = nested_value(document, "metadata", "deletionGracePeriodSeconds") or 0
+    return DeletedPod(namespace, name, uid, seconds)
 
 
 def _pods_of_file(file: str, namespace: str) -> Iterator[PodName]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podstatus.cli.errors import fail
-from podstatus.cli.options import StopAtEofOption
+from podstatus.cli.options import StopAtEofOption, within
 from podstatus.cli.paused_gc import paused_gc
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ HostOption = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to lis
 PortOption = Annotated[
     int,
     typer.Option(
-        metavar="NUMBER", min=0, max=65535, help="Port to listen on; 0 picks a free port."
+        metavar="NUMBER",
+        callback=within(0, 65535),
+        help="Port to listen on; 0 picks a free port.",
     ),
 ]
 FaultsOption = Annotated[

@@ -8,12 +8,12 @@ from podstatus.cli.completion import complete_pods
 from podstatus.cli.errors import report_errors, usage_error
 from podstatus.cli.options import (
     POD_KINDS,
-    AllNamespacesOption,
     ClusterOptions,
     SelectorOption,
     check_label_selector,
     parse_names,
     with_bundle,
+    within,
 )
 from podstatus.cli.program import suggested_command
 
@@ -32,6 +32,12 @@ NamesArgument = Annotated[
         metavar="NAME", help="Names of the pods to delete.", autocompletion=complete_pods
     ),
 ]
+EveryNamespaceOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-namespaces", "-A", help="Delete in all namespaces; requires --selector or --all."
+    ),
+]
 AllOption = Annotated[bool, typer.Option("--all", help="Delete all pods of the namespace.")]
 FilenameOption = Annotated[
     list[str] | None,
@@ -46,9 +52,9 @@ GracePeriodOption = Annotated[
     int,
     typer.Option(
         metavar="SECONDS",
-        min=-1,
-        help="Time to terminate gracefully; -1 means that of each pod. Without --force, 0 is "
-        "treated as 1.",
+        callback=within(-1),
+        help="Time for each pod to terminate gracefully. Default: that of the pod. Without "
+        "--force, 0 is treated as 1.",
         show_default=False,
     ),
 ]
@@ -69,7 +75,7 @@ WaitOption = Annotated[
 class PodDeletionOptions(ClusterOptions, frozen=True, kw_only=True):
     """Which pods to delete, and how."""
 
-    all_namespaces: AllNamespacesOption = False
+    all_namespaces: EveryNamespaceOption = False
     selector: SelectorOption = ""
     all_: AllOption = False
     filename: FilenameOption = None

@@ -5,15 +5,15 @@ from typing import Annotated
 import typer
 
 from podstatus.cli.errors import report_errors
-from podstatus.cli.options import RootDirOption
+from podstatus.cli.options import RootDirOption, within
 
 GracePeriodOption = Annotated[
     int,
     typer.Option(
         metavar="SECONDS",
-        min=-1,
-        help="Time for each pod to terminate gracefully. Default: that of the pod, or 30 if no "
-        "agent runs.",
+        callback=within(-1),
+        help="Time for each pod to terminate gracefully. Default: that of the pod; if no agent "
+        "runs, 30.",
         show_default=False,
     ),
 ]

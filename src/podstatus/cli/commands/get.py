@@ -68,9 +68,21 @@ LabelsOption = Annotated[
 ]
 
 
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        metavar="NAME",
+        help="Namespace of the objects. Default: default; of alerts: all.",
+    ),
+]
+
+
 class GetOptions(SourceOptions, frozen=True, kw_only=True):
     """Which objects to display, and how."""
 
+    namespace: NamespaceOption = None
     all_namespaces: AllNamespacesOption = False
     selector: SelectorOption = ""
     field_selector: FieldSelectorOption = ""

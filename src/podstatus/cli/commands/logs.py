@@ -13,6 +13,7 @@ from podstatus.cli.options import (
     RootDirOption,
     parse_positive_duration,
     with_bundle,
+    within,
 )
 
 ContainerOption = Annotated[
@@ -36,7 +37,10 @@ PreviousOption = Annotated[
 TailOption = Annotated[
     int,
     typer.Option(
-        metavar="N", min=-1, help="Number of most recent lines to print; -1 prints all lines."
+        metavar="N",
+        callback=within(-1),
+        help="Number of most recent lines to print. Default: all.",
+        show_default=False,
     ),
 ]
 SinceOption = Annotated[

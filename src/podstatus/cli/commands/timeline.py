@@ -11,6 +11,7 @@ from podstatus.cli.options import (
     PodArgument,
     RootDirOption,
     parse_positive_duration,
+    within,
 )
 
 
@@ -32,9 +33,9 @@ WidthOption = Annotated[
     int,
     typer.Option(
         metavar="N",
-        min=0,
-        max=1000,
-        help="Width of the chart in columns, 40 to 1000; 0 uses the width of the terminal.",
+        callback=within(0, 1000),
+        help="Width of the chart in columns, from 40 to 1000. Default: that of the terminal.",
+        show_default=False,
     ),
 ]
 ListOption = Annotated[

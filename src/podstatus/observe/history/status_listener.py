@@ -50,7 +50,7 @@ def last_alive(history: Path) -> int | None:
 
 
 def _heartbeat_path(history: Path) -> Path:
-    return history.with_name(f"{history.name}-there")
+    return history.with_name(f"{history.name}-heartbeat")
 
 
 def _touch_heartbeat(path: Path, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Files of the root-dir that are deleted while the agent runs are reported and recreated."""
+"""Files of the root directory that are deleted while the agent runs are reported and recreated."""
 
 import time
 from pathlib import Path

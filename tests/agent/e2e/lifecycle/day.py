@@ -176,7 +176,7 @@ class Day:
         assert self.agent.stop() == 0, self.agent.log()
 
     def start_newer(self) -> None:
-        """Start the next version, on the same root-dir."""
+        """Start the next version, on the same root directory."""
         package = Path(podstatus.__file__).parent
         shutil.copytree(package, self._newer / "podstatus", dirs_exist_ok=True)
         face = self._newer / "podstatus/__init__.py"

@@ -27,7 +27,7 @@ $(READY): requirements/dev.txt pyproject.toml
 
 PODSTATUS_ROOT_DIR ?= .podstatus
 run: $(RUN) ## run a node with its own API server and two sample pods, until Ctrl-C: [PODSTATUS_ROOT_DIR=.podstatus]
-	@$(BIN)/podstatus run --root-dir "$(PODSTATUS_ROOT_DIR)" --use-free-ports --from-make
+	@$(BIN)/python tools/foreground.py $(BIN)/podstatus run --root-dir "$(PODSTATUS_ROOT_DIR)" --use-free-ports --from-make
 
 tour: $(RUN) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py

@@ -49,6 +49,7 @@ def sent(number: int, event: str, data: Any) -> bytes:
     return f"id: abc-{number}\nevent: {event}\ndata: {json.dumps(data)}\n\n".encode()
 
 
+CONTAINER = {"containers": [{"name": "app"}]}
 SYNCED = sent(2, "synced", {"resumed": False})
 SILENT = {"freshness": {"serverReachable": False, "serverAgeSeconds": 253.4}}
 HEARD = {"freshness": {"serverReachable": True, "serverAgeSeconds": 0.2}}
@@ -277,3 +278,23 @@ def test_staleness_is_reported_when_it_begins_and_ends(tmp_path: Path) -> None:
             node.responses["/v1/status"] = status
             silence.poll_once()
     assert messages == ["no response from the API server for 4 min 13 s", ""]
+
+
+@pytest.mark.parametrize("words", [("watch",), ("logs", "web", "-f")])
+def test_a_command_without_end_ends_with_its_reader(
+    node: FakeNode, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    node.pods = [{"metadata": {"name": "web", "namespace": "default"}, "spec": CONTAINER}]
+    node.watches = [[sent(1, "pod", pod("web")) + SYNCED, SYNCED]]
+    node.log = (b"one\n", b"two\n")
+    node.may_go_on.clear()
+    command = [*COMMAND, *words, "--root-dir", str(tmp_path)]
+    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=ENVIRONMENT) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(SECONDS), process.stderr.read()) == (0, b"")
+        assert not node.may_go_on.is_set()
+    node.may_go_on.set()

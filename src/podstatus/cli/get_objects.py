@@ -38,7 +38,7 @@ from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
 from podstatus.cli.program import suggested_command
 from podstatus.cli.render.tables import Table, object_table, with_health, with_labels
 from podstatus.cli.styled_output import TablePrinter
-from podstatus.cli.terminal import terminal_width, write
+from podstatus.cli.terminal import exit_with_reader, terminal_width, write
 from podstatus.client.rest.resources import NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.encoding.wire_struct import Wire
@@ -84,6 +84,7 @@ def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat
         if not listed.items and not query.names and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(kind, where)}\n", err=True)
         if query.watch and isinstance(objects, WatchableObjects):
+            exit_with_reader()
             for document in objects.watch(kind, where, selectors, listed.version):
                 printer.print([document], one=True)
         return len(named) == len(query.names)

@@ -13,7 +13,7 @@ import msgspec
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.program import suggested_command
-from podstatus.cli.terminal import write, write_bytes
+from podstatus.cli.terminal import exit_with_reader, write, write_bytes
 from podstatus.kube.objects.pod import Pod
 
 _WAITING = "is waiting to start"
@@ -29,6 +29,7 @@ def print_logs(
     choice = choose_container(node.get_pod(namespace, pod), container)
     for note in choice.notes:
         write(f"{note}\n", err=True)
+    exit_with_reader()
     try:
         write_bytes(node.logs(namespace, pod, choice.name, query))
     except RequestError as error:

@@ -4,9 +4,12 @@ On a terminal, control characters in foreign text are escaped.
 """
 
 import os
+import select
 import shutil
 import sys
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TextIO
 
 from podstatus.base.control_chars import ControlCharEscaper, escape_control_chars
@@ -28,6 +31,23 @@ def write_message(text: str, *, err: bool = False) -> None:
         width = terminal_width()
         text = "\n".join(wrap_message(line, width) for line in text.splitlines())
     write(f"{text}\n", err=err)
+
+
+def exit_with_reader() -> None:
+    """End the process when the reader of standard output closes the pipe, as `head` does.
+
+    For output without end: otherwise the pipe is only known to be closed at the next write.
+    """
+    with suppress(OSError):  # in a test, standard output may be no file
+        descriptor = sys.stdout.fileno()
+        threading.Thread(target=_exit_on_hangup, args=(descriptor,), daemon=True).start()
+
+
+def _exit_on_hangup(descriptor: int) -> None:
+    poll = select.poll()
+    poll.register(descriptor, 0)  # errors and hangups are always reported
+    poll.poll()
+    os._exit(0)
 
 
 def supports_color(stream: TextIO) -> bool:

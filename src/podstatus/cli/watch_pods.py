@@ -31,7 +31,7 @@ from podstatus.cli.options import OutputFormat
 from podstatus.cli.render.table_layout import TableLayout, shorten_columns
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.cli.styled_output import TablePrinter, redraw
-from podstatus.cli.terminal import write
+from podstatus.cli.terminal import exit_with_reader, write
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
 from podstatus.web.v1.wire import DeletedEvent, PodView
@@ -79,6 +79,7 @@ def watch_pods(
         if is_drawn:
             _draw(events, columns, staleness)
         else:
+            exit_with_reader()
             _print(events, output, columns)
 
 

@@ -1,6 +1,10 @@
 """`podstatus down` without a node: what is refused, and which files are removed."""
 
 import json
+import os
+import pty
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,8 @@ from podstatus.agent.daemon.remove_root_dir import remove_root_dir
 from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
 from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
+from tests.support.processes.agent_process import ENVIRONMENT, SECONDS
+from tests.support.processes.programs import COMMAND
 
 
 def down(root_dir: Path, *words: str) -> Result:
@@ -112,3 +118,20 @@ def test_other_files_and_the_targets_of_links_stay(tmp_path: Path) -> None:
         assert remove_root_dir(root.path) == ["notes.txt"]
     assert [path.name for path in root.path.iterdir()] == ["notes.txt"]
     assert (tmp_path / "kept/file").exists()
+
+
+def test_ctrl_c_at_the_question_changes_nothing(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        root.write("server.json", b'{"embedded": true}')
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "down", "--root-dir", str(tmp_path), "--remove-files"]
+    streams: dict[str, int] = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with subprocess.Popen(command, **streams, env=ENVIRONMENT) as process:
+        shown = b""
+        while b"Continue? [y/N]" not in shown:
+            shown += os.read(ours, 4096)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+    os.close(theirs)
+    os.close(ours)
+    assert (tmp_path / "server.json").exists()

@@ -153,7 +153,14 @@ def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
         )
     text = f"{effect} The files are {'removed' if options.remove_files else 'kept'}."
     write("".join(f"{line}\n" for line in wrap_text(text, terminal_width())))
-    if not typer.confirm("Continue?"):
+    try:
+        is_confirmed = typer.confirm("Continue?")
+    except typer.Abort as abort:
+        write("\n")
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        is_confirmed = False
+    if not is_confirmed:
         raise RequestError("nothing was changed")
 
 

@@ -9,6 +9,8 @@ import typer
 from podstatus.cli.errors import fail
 from podstatus.cli.options import StopAtEofOption, within
 from podstatus.cli.paused_gc import paused_gc
+from podstatus.cli.program import short_path
+from podstatus.cli.terminal import write_message
 
 if TYPE_CHECKING:
     from podstatus.agent.daemon.serve_apiserver import ServerInfo
@@ -102,6 +104,8 @@ def apiserver(
 
 
 def _announce_server(info: "ServerInfo") -> None:
-    typer.echo(f"serving {info.url}, objects are stored {info.where}; press Ctrl-C to stop\n")
-    path = shlex.quote(str(info.kubeconfig))
-    typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
+    path = shlex.quote(short_path(info.kubeconfig))
+    write_message(
+        f"serving {info.url}, objects are stored {info.where}; press Ctrl-C to stop\n\n"
+        f"  kubectl --kubeconfig {path} get pods -A"
+    )

@@ -13,8 +13,7 @@ nevertheless, and the caller learns about it:
 """
 
 import re
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 

@@ -31,11 +31,11 @@ from podstatus.testing.servers.access import ServerAccess
 from tests.apiserver.authenticators import authenticator_of
 from tests.servers.pods import pods
 from tests.servers.streams.node_scene import NodeScene
-from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.api_servers import EmbeddedServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.programs import api_server
 from tests.support.processes.stand_in_node import V5, running_node, wait_until
+from tests.support.web.aiohttp_transport import transport_of
 
 PATIENCE_SECONDS = 60.0
 

@@ -11,9 +11,9 @@ import aiohttp
 
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from tests.servers.pods import IMAGE, created, pods
-from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.api_servers import MERGE, Document, Server
 from tests.support.processes.stand_in_node import V5, NodeThread, StandInNode
+from tests.support.web.aiohttp_transport import transport_of
 
 FEATURE = "ExtendWebSocketsToKubelet"
 """What a Node declares that speaks WebSocket."""

@@ -9,7 +9,6 @@ import pytest
 
 from tests.servers.pods import pods
 from tests.servers.streams.node_scene import NodeScene
-from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.stand_in_node import (
     CLOSE,
     ERROR,
@@ -20,6 +19,7 @@ from tests.support.processes.stand_in_node import (
     V5,
     wait_until,
 )
+from tests.support.web.aiohttp_transport import transport_of
 
 pytestmark = pytest.mark.usefixtures("key")
 

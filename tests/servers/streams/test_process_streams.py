@@ -21,7 +21,6 @@ from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 from podstatus.kube.encoding.channel_frames import PROTOCOLS, UNNAMED, decode_frame
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.state.process_identity import send_signal
-from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.agent_process import (
     SECONDS,
     AgentProcess,
@@ -34,6 +33,7 @@ from tests.support.processes.agent_process import (
 from tests.support.processes.api_servers import NODES, RealServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.process_node import command_pod, pod_of
+from tests.support.web.aiohttp_transport import transport_of
 
 pytestmark = [
     pytest.mark.skipif(KUBECTL is None, reason=HOW_TO_GET_IT),

@@ -27,7 +27,6 @@ from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.models import ShimRecord
 from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableError, find_bubblewrap
 from podstatus.runtime.process.state.process_identity import send_signal
-from tests.support.aiohttp_transport import transport_of
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     SECONDS,
@@ -37,6 +36,7 @@ from tests.support.processes.agent_process import (
 )
 from tests.support.processes.process_runtime import AS_NOBODY, NOBODY
 from tests.support.processes.stand_in_node import ERROR, STDERR, STDOUT, V5
+from tests.support.web.aiohttp_transport import transport_of
 
 ISOLATIONS = ("bubblewrap", "none")
 PYTHON = "/usr/bin/python3"

@@ -17,7 +17,7 @@ from podstatus.base.net.sockets import transport_socket
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError, TerminalSize
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.web.kubelet import idle_timeout
-from tests.support.aiohttp_transport import transport_of
+from tests.support.web.aiohttp_transport import transport_of
 from tests.support.web.node_server import Scene, app_pod, serve, until
 
 EXEC = "/exec/ns/p/app"

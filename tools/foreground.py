@@ -8,13 +8,12 @@ gets Ctrl-C, and make its exit code. Ctrl-Z, fg and bg stop and continue both.
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 
 _TERMINAL = 0
 
 
-def main(command: Sequence[str]) -> int:
+def main(command: list[str]) -> int:
     """Run the command and return its exit code.
 
     In the background or without a terminal, the command replaces this process.
@@ -28,7 +27,7 @@ def main(command: Sequence[str]) -> int:
         signal.signal(signal.SIGTTOU, signal.SIG_DFL)
         os.execvp(command[0], command)  # noqa: S606
     _give_terminal(child)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: os.kill(child, received))
     return _wait(child)
 

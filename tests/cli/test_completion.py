@@ -45,6 +45,8 @@ def offered(root_dir: Path, *words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "names"),
     [
+        (("apply", "zz"), []),
+        (("get", "pod", "web-0", "w"), ["web-1"]),
         (("time",), ["timeline"]),
         (("get", "p"), ["pods"]),
         (("timeline", "web"), ["web-0", "web-1"]),

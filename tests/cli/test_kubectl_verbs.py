@@ -34,6 +34,34 @@ def test_the_kubectl_command_is_named(
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("version",), "no command version; the version is an option: podstatus --version"),
+        (("top", "pods"), "no command top; there is no metrics API; "),
+        (("-n", "a", "get", "pods"), "options follow the command: podstatus get pods -n a\n"),
+        (("--root-dir=/a b", "logs", "x"), "options follow the command: podstatus logs x '--root"),
+        (("--namespace",), "options follow the command: podstatus get pods --namespace\n"),
+        (("logs", "deploy/web"), "'deploy/web' is not a pod; write it as in web or pod/web"),
+    ],
+)
+def test_habits_have_a_hint(words: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"podstatus: {message}")
+
+
+def test_an_option_of_kubectl_is_one_of_kubectl(tmp_path: Path) -> None:
+    root_dir = tmp_path / "root"
+    with fake_node(root_dir, kubeconfig="/srv/kubeconfig"):
+        words = ["logs", "-l", "app=web", "--root-dir", str(root_dir), "--tail", "1"]
+        result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert "Error: No such option: -l\nkubectl may have it: " in result.stderr
+    kubectl = "kubectl --kubeconfig /srv/kubeconfig logs -l app=web --tail 1"
+    assert result.stderr.endswith(f": {kubectl}\n")
+
+
 def test_other_words_are_no_commands() -> None:
     result = CliRunner().invoke(app, ["statu"])
     assert result.exit_code == 2

@@ -289,8 +289,8 @@ def test_a_command_without_end_ends_with_its_reader(
     node.log = (b"one\n", b"two\n")
     node.may_go_on.clear()
     command = [*COMMAND, *words, "--root-dir", str(tmp_path)]
-    pipes: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, env=ENVIRONMENT) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=ENVIRONMENT) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

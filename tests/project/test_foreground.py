@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+SECONDS = 60
 FOREGROUND = Path(__file__).parents[2] / "tools" / "foreground.py"
 NODE = """
 import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+signals = {signal.SIGINT, signal.SIGCONT}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 print("serving", flush=True)
-signal.sigwait([signal.SIGINT])
+while signal.sigwait(signals) == signal.SIGCONT:
+    print("continued", flush=True)
 print("stopped well")
 """
 
@@ -38,6 +42,7 @@ class Shell:
 
     def read_until(self, text: str) -> None:
         while text not in self.output:
+            assert select.select([self._terminal], [], [], SECONDS)[0], self.output
             self.output += os.read(self._terminal, 4096).decode()
 
     def close(self) -> None:
@@ -71,7 +76,7 @@ def test_ctrl_z_stops_both_and_fg_continues_both(shell: Shell) -> None:
     shell.type("\x1a")
     shell.read_until("Stopped")
     shell.type("fg\n")
-    shell.read_until("make node")
+    shell.read_until("continued")
     shell.type("\x03")
     shell.read_until("stopped well")
     shell.type("jobs; echo code $?\n")
@@ -82,7 +87,7 @@ def test_ctrl_z_stops_both_and_fg_continues_both(shell: Shell) -> None:
 def test_a_background_job_and_one_without_a_terminal_run_as_before(shell: Shell) -> None:
     shell.type("make node &\n")
     shell.read_until("serving")
-    shell.type("kill -INT %1; wait; echo end\n")
-    shell.read_until("end\r\n")
+    shell.type("kill -INT %1; wait; echo code $?\n")
+    shell.read_until("code 0")
     words = [sys.executable, str(FOREGROUND), sys.executable, "-c", "raise SystemExit(3)"]
     assert subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode == 3

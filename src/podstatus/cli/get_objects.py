@@ -203,7 +203,7 @@ def _parse_kind(name: str, supported: str, options: SourceOptions, verb: str) ->
         words = f"{verb} {shlex.quote(name)}"
         usage_error(
             f"unsupported type {name!r}; use {supported}, as in: "
-            f"{suggested_command(f'{verb} pods')}; for other objects: "
+            f"{suggested_command(f'{verb} pod {shlex.quote(name)}')}; for other objects: "
             f"{kubectl_command(words, options.root_dir, os.environ, options.kubeconfig)}"
         )
     return kind

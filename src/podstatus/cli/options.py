@@ -107,9 +107,11 @@ WaitTimeoutOption = Annotated[
 
 
 def _pod_name(text: str) -> str:
-    """Return the name of `pod/NAME`, which kubectl accepts, too."""
+    """Return the name of `pod/NAME`, which kubectl accepts, too; exit with code 2 for others."""
     kind, slash, name = text.partition("/")
-    return name if slash and kind.lower() in POD_KINDS else text
+    if slash and kind.lower() not in POD_KINDS:
+        usage_error(f"{text!r} is not a pod; write it as in {name} or pod/{name}")
+    return name if slash else text
 
 
 PodArgument = Annotated[

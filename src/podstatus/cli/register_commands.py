@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from podstatus import __version__
-from podstatus.cli.commands.kubectl_verbs import KUBECTL_VERBS, is_kubectl_run, refer_to_kubectl
+from podstatus.cli.commands.kubectl_verbs import check_kubectl_habits, in_kubectl
 from podstatus.cli.program import forget_options, remember_options
 
 _COMMANDS = {
@@ -37,6 +38,8 @@ _COMMANDS = {
 
 _WITH_SETTINGS = ("run", "doctor", "observe", "apiserver")
 """Commands with settings of a process; the others have options that select a running one."""
+_IN_KUBECTL = ("get", "describe", "logs", "exec", "delete")
+"""Commands that kubectl has, too, with more options."""
 
 
 class LazyCommand(TyperCommand):
@@ -58,8 +61,16 @@ class LazyCommand(TyperCommand):
             command = one
         return typer.main.get_command(command)
 
-    def make_context(self, *args: Any, **kwargs: Any) -> Any:
-        context = self.load().make_context(*args, **kwargs)
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        words = [*args]  # parsing consumes them
+        try:
+            context = self.load().make_context(info_name, args, parent, **extra)
+        except TyperException as error:
+            if self.name in _IN_KUBECTL and error.message.startswith("No such option"):
+                error.message += f"\nkubectl may have it: {in_kubectl([str(self.name), *words])}"
+            raise
         if self.name not in _WITH_SETTINGS:
             remember_options(context.params)
             context.call_on_close(forget_options)
@@ -72,10 +83,10 @@ class _Commands(TyperGroup):
         for name, (target, summary) in _COMMANDS.items():
             self.add_command(LazyCommand(name, target, summary))
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in KUBECTL_VERBS or is_kubectl_run(args):
-            refer_to_kubectl(args)
-        return super().resolve_command(ctx, args)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and not ctx.resilient_parsing:  # as in a completion
+            check_kubectl_habits(args)
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(

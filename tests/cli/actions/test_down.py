@@ -125,8 +125,9 @@ def test_ctrl_c_at_the_question_changes_nothing(tmp_path: Path) -> None:
         root.write("server.json", b'{"embedded": true}')
     ours, theirs = pty.openpty()
     command = [*COMMAND, "down", "--root-dir", str(tmp_path), "--remove-files"]
-    streams: dict[str, int] = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    with subprocess.Popen(command, **streams, env=ENVIRONMENT) as process:
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT
+    ) as process:
         shown = b""
         while b"Continue? [y/N]" not in shown:
             shown += os.read(ours, 4096)

@@ -1,9 +1,11 @@
 """`podstatus delete`: delete pods, for machines without kubectl."""
 
+import shlex
 from typing import Annotated
 
 import typer
 
+from podstatus.cli.commands.kubectl_verbs import in_kubectl
 from podstatus.cli.completion import complete_pods
 from podstatus.cli.errors import report_errors, usage_error
 from podstatus.cli.options import (
@@ -108,9 +110,10 @@ def delete(
     """
     kind, given = parse_names(kind, names or ())
     if kind.lower() not in POD_KINDS:
+        example = suggested_command(f"delete pod {shlex.quote(kind)}")
+        kubectl = in_kubectl(["delete", kind, *given])
         usage_error(
-            f"unsupported type {kind!r}; to delete a pod: {suggested_command('delete pod NAME')}; "
-            "for other objects use kubectl delete"
+            f"unsupported type {kind!r}; to delete a pod: {example}; for other objects: {kubectl}"
         )
     if sum(map(bool, (given, options.selector, options.all_, options.filename))) != 1:
         usage_error("pass either names of pods, --selector, --all, or --filename")

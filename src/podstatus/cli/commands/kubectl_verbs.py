@@ -1,17 +1,23 @@
-"""Commands of kubectl that podstatus does not have: name the kubectl command that works."""
+"""What is typed as for kubectl and podstatus does not have: name the command that works."""
 
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from podstatus.cli.errors import usage_error
+from podstatus.cli.program import suggested_command
 
-KUBECTL_VERBS = frozenset(
+_VERBS = frozenset(
     (
         "annotate",
         "api-resources",
         "apply",
+        "attach",
+        "config",
         "cordon",
+        "cp",
         "create",
         "diff",
         "edit",
@@ -23,18 +29,48 @@ KUBECTL_VERBS = frozenset(
         "wait",
     )
 )
-"""Those that work with the embedded API server."""
+"""Commands of kubectl that work with the embedded API server."""
+_INSTEAD = {
+    "port-forward": ("containers listen at the IP of their pod", "get pods -o wide"),
+    "top": ("there is no metrics API; requests and limits are in the description", "describe node"),
+    "version": ("the version is an option", "--version"),
+}
+"""Those that do not work, with a reason and what helps."""
+_ROOT_DIR = "--root-dir"
+_WITH_VALUE = ("-n", "--namespace", "--kubeconfig", _ROOT_DIR)
 
 
-def is_kubectl_run(words: Sequence[str]) -> bool:
-    """True for `run NAME --image IMAGE`, which creates a pod in kubectl."""
-    return words[0] == "run" and any(word.split("=")[0] == "--image" for word in words)
+def check_kubectl_habits(words: Sequence[str]) -> None:
+    """Exit with the command that works if these are words of kubectl."""
+    verb = words[0]
+    is_pod = verb == "run" and any(word.split("=")[0] == "--image" for word in words)
+    if is_pod:
+        usage_error(f"podstatus run starts a node, not a pod; use kubectl: {in_kubectl(words)}")
+    if verb in _VERBS:
+        usage_error(f"no command {verb}; use kubectl: {in_kubectl(words)}")
+    if verb in _INSTEAD:
+        reason, instead = _INSTEAD[verb]
+        usage_error(f"no command {verb}; {reason}: {suggested_command(instead)}")
+    if verb.split("=")[0] in _WITH_VALUE:
+        _refuse_leading_option(words)
 
 
-def refer_to_kubectl(words: Sequence[str]) -> None:
-    """Exit with the kubectl command for the running agent."""
+def _refuse_leading_option(words: Sequence[str]) -> NoReturn:
+    count = 1 if "=" in words[0] else 2
+    example = shlex.join([*(words[count:] or ["get", "pods"]), *words[:count]])
+    usage_error(f"options follow the command: {suggested_command(example)}")
+
+
+def in_kubectl(words: Sequence[str]) -> str:
+    """Return the words as a kubectl command for the running agent, without `--root-dir`."""
     from podstatus.cli.client.running_agent import kubectl_command
 
-    verb = words[0]
-    missing = "podstatus run starts a node, not a pod" if verb == "run" else f"no command {verb}"
-    usage_error(f"{missing}; use kubectl: {kubectl_command(shlex.join(words), None, os.environ)}")
+    root_dir, rest = None, []
+    remaining = iter(words)
+    for word in remaining:
+        name, equals, value = word.partition("=")
+        if name == _ROOT_DIR:
+            root_dir = Path(value if equals else next(remaining, ""))
+        else:
+            rest.append(word)
+    return kubectl_command(shlex.join(rest), root_dir, os.environ)

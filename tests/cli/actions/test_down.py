@@ -1,21 +1,20 @@
 """`podstatus down` without a node: what is refused, and which files are removed."""
 
+import io
 import json
-import os
-import pty
-import signal
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.remove_root_dir import remove_root_dir
 from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
+from podstatus.cli.actions.take_down import DownOptions, take_down
+from podstatus.cli.errors import report_errors
 from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
-from tests.support.processes.agent_process import ENVIRONMENT, SECONDS
-from tests.support.processes.programs import COMMAND
 
 
 def down(root_dir: Path, *words: str) -> Result:
@@ -120,19 +119,28 @@ def test_other_files_and_the_targets_of_links_stay(tmp_path: Path) -> None:
     assert (tmp_path / "kept/file").exists()
 
 
-def test_ctrl_c_at_the_question_changes_nothing(tmp_path: Path) -> None:
+class TypedInput(io.StringIO):
+    """Standard input of a terminal on which a key ends the question."""
+
+    def __init__(self, pressed: type[BaseException]) -> None:
+        super().__init__()
+        self._pressed = pressed
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, _: int | None = -1) -> str:
+        raise self._pressed
+
+
+@pytest.mark.parametrize(("pressed", "code"), [(KeyboardInterrupt, 130), (EOFError, 1)])
+def test_ctrl_c_and_ctrl_d_at_the_question_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pressed: type[BaseException], code: int
+) -> None:
     with RootDir(tmp_path) as root:
         root.write("server.json", b'{"embedded": true}')
-    ours, theirs = pty.openpty()
-    command = [*COMMAND, "down", "--root-dir", str(tmp_path), "--remove-files"]
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=ENVIRONMENT
-    ) as process:
-        shown = b""
-        while b"Continue? [y/N]" not in shown:
-            shown += os.read(ours, 4096)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130
-    os.close(theirs)
-    os.close(ours)
+    monkeypatch.setattr(sys, "stdin", TypedInput(pressed))
+    with pytest.raises(typer.Exit) as exited, report_errors():
+        take_down(tmp_path, DownOptions(grace_seconds=None, remove_files=True, assume_yes=False))
+    assert exited.value.exit_code == code
     assert (tmp_path / "server.json").exists()

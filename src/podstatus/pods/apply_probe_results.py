@@ -111,6 +111,5 @@ class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
 
     def _was_running_before_start(self, status: ContainerStatus) -> bool:
         running = status.state.running
-        if running is None:
-            return False
-        return UNSET_TIME < running.started_at < self.prober_start - _RESTART_GRACE_NS
+        latest = self.prober_start - _RESTART_GRACE_NS
+        return running is not None and UNSET_TIME < running.started_at < latest

@@ -38,17 +38,17 @@ class _ContainerInfo(msgspec.Struct, frozen=True, kw_only=True):
     exit: ContainerStateTerminated | None = None
     is_terminated: bool = False
     """The current state is terminated, not waiting for the next start."""
-    started: bool = False
+    is_starting: bool = False
+    """It runs, and its startup probe has not succeeded."""
 
     def restarts(self, pod: PodSpec, gates: FeatureGates) -> bool:
-        if self.exit is None:
-            return False
-        if (
-            gates.restart_all_containers_on_container_exits
-            and self.exit.reason == RESTARTING_ALL_CONTAINERS
-        ):
-            return True
-        return container_should_restart(self.spec, pod, self.exit.exit_code, gates)
+        return self.exit is not None and (
+            (
+                gates.restart_all_containers_on_container_exits
+                and self.exit.reason == RESTARTING_ALL_CONTAINERS
+            )
+            or container_should_restart(self.spec, pod, self.exit.exit_code, gates)
+        )
 
 
 def get_phase(
@@ -90,7 +90,7 @@ def _classify(container: Container, status: ContainerStatus | None) -> _Containe
     state, last = status.state, status.last_state.terminated
     if state.running is not None:
         return _ContainerInfo(
-            spec=container, phase=_ContainerPhase.RUNNING, started=bool(status.started)
+            spec=container, phase=_ContainerPhase.RUNNING, is_starting=not status.started
         )
     if state.terminated is not None:
         return _ContainerInfo(
@@ -125,9 +125,7 @@ def _is_pending(
     if any(c.phase is not _ContainerPhase.TERMINATED for c in init):
         return True
     # A restarting sidecar does not make a pod Pending again once it was initialized.
-    if not pod_has_initialized and any(
-        c.phase is _ContainerPhase.RUNNING and not c.started for c in sidecars
-    ):
+    if not pod_has_initialized and any(c.is_starting for c in sidecars):
         return True
     return any(c.phase is _ContainerPhase.WAITING for c in (*sidecars, *regular))
 

@@ -5,7 +5,8 @@ difference in a condition or field that the node owns was written by another cli
 """
 
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, ne
 from typing import Any, TypeAlias
 
 import msgspec
@@ -148,10 +149,8 @@ def _managed_paths(write: ForeignWrite) -> Sequence[tuple[str, ...]]:
         return [("f:status", f"f:{name}")]
     key = f'k:{{"type":{msgspec.json.encode(name).decode()}}}'
     absent = (None,) * len(_CONDITION_FIELDS)
-    values = zip(_CONDITION_FIELDS, write.before or absent, write.after or absent, strict=True)
-    return [
-        ("f:status", "f:conditions", key, f"f:{leaf}") for leaf, old, new in values if old != new
-    ]
+    written = compress(_CONDITION_FIELDS, map(ne, write.before or absent, write.after or absent))
+    return [("f:status", "f:conditions", key, f"f:{leaf}") for leaf in written]
 
 
 def _has_path(fields: Any, path: Sequence[str]) -> bool:

@@ -92,7 +92,7 @@ def sort_init_container_statuses(
     Each status is swapped into its position, as upstream does, so that the order of the
     remaining statuses equals upstream's.
     """
-    if not statuses or len(statuses) == 1:
+    if not statuses:
         return statuses
     containers = spec.init_containers or ()
     if all(map(_has_same_name, containers, statuses)):

@@ -1,7 +1,7 @@
 """Values of `compute`: probe verdicts (input) and pod actions (output)."""
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, auto
 
 import msgspec
 
@@ -14,9 +14,10 @@ from podstatus.pods.container_status import StartFailure
 class ContainerKind(Enum):
     """The list of the pod spec that a container belongs to."""
 
-    REGULAR = "container"
-    INIT = "init container"
-    EPHEMERAL = "ephemeral container"
+    REGULAR = auto()
+    INIT = auto()
+    """Also a sidecar."""
+    EPHEMERAL = auto()
 
 
 class StopContainer(msgspec.Struct, frozen=True, kw_only=True):

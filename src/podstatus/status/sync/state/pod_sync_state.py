@@ -60,9 +60,7 @@ class ForeignWriteState(msgspec.Struct, frozen=True, kw_only=True):
     def try_correct(self, now: float) -> tuple["ForeignWriteState", bool]:
         """Take a token for an immediate correction; False if there is none."""
         nanos = round(now * _SECOND)
-        full = TokenBucket(
-            burst=CORRECTION_BURST, interval_ns=CORRECTION_REFILL_SECONDS * _SECOND, at=nanos
-        )
+        full = TokenBucket(burst=CORRECTION_BURST, interval_ns=CORRECTION_REFILL_SECONDS * _SECOND)
         bucket, allowed = (self.corrections or full).try_acquire(nanos)
         return structs.replace(self, corrections=bucket), allowed
 
@@ -191,8 +189,6 @@ class PodSyncState(msgspec.Struct, frozen=True, kw_only=True):
 
 def _is_newer(pod: Pod, other: Pod) -> bool:
     """Whether `pod` is newer than `other`; False if the versions cannot be compared."""
-    if pod.metadata.resource_version == other.metadata.resource_version:
-        return False
     version, other_version = _resource_version(pod), _resource_version(other)
     return version is not None and other_version is not None and version > other_version
 

@@ -20,6 +20,8 @@ from podstatus.kube.objects.containers import (
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodReadinessGate
 from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStateWaiting,
     ContainerStatus,
     HostIP,
     PodCondition,
@@ -36,9 +38,10 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.apply_probe_results import ProbeResults
+from podstatus.pods.container_status import StartFailure
 from podstatus.pods.generate_api_status import generate_api_pod_status, past_active_deadline
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status, running
-from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, runs, status_of
+from tests.support.container_facts import NOW, RESTART_ALL_OFF, exited, only, runs, status_of
 from tests.support.data.strategies import facts as some_facts
 from tests.support.data.strategies import pods as some_pods
 from tests.support.data.strategies import statuses as some_statuses
@@ -56,6 +59,13 @@ def with_spec(pod: Pod, **changes: object) -> Pod:
 
 def with_status(pod: Pod, **changes: object) -> Pod:
     return structs.replace(pod, status=structs.replace(pod.status, **changes))
+
+
+def test_a_container_that_cannot_start_waits_with_the_reason() -> None:
+    failures = {"app": StartFailure(reason="ErrImagePull")}
+    status = generate_api_pod_status(make_pod(), PodFacts(), now=NOW, start_failures=failures)
+    waits = ContainerStateWaiting(reason="ErrImagePull", message="")
+    assert only(status.container_statuses).state == ContainerState(waiting=waits)
 
 
 def test_a_pod_comes_up() -> None:
@@ -448,6 +458,10 @@ GOOD: dict[str, Any] = {"pod": POD, "facts": PodFacts(), "now": NOW}
         (
             {"host_ips": "10.0.0.1"},
             "host_ips: expected a list of addresses, got the string '10.0.0.1'",
+        ),
+        (
+            {"host_ips": "1" * 99},
+            f"host_ips: expected a list of addresses, got the string '{'1' * 40}'",
         ),
         ({"host_ips": ["10.0.0.1", 7]}, "host_ips[1]: expected str, got int"),
         ({"old_status": {}}, "expected a PodStatus, got dict; decode it first"),

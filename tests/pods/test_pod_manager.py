@@ -245,11 +245,23 @@ def test_what_the_caller_changes_later_does_not_change_the_directory() -> None:
     annotations[CONFIG_SOURCE] = "api"
     (pod,) = directory.pods()
     assert pod.metadata.annotations == {CONFIG_SOURCE: "file"}
-    conditions = [PodCondition(type="Ready", status="True")]
-    status = PodStatus(conditions=conditions)  # type: ignore[arg-type]
-    directory.update_pod(structs.replace(pod, status=status))
+
+
+def test_what_the_caller_changes_after_an_update_does_not_change_the_directory() -> None:
+    ready = PodCondition(type="Ready", status="True")
+    conditions, annotations = [ready], {"a": "1"}
+    directory = PodManager([ORDINARY])
+    directory.update_pod(
+        structs.replace(
+            ORDINARY,
+            metadata=structs.replace(ORDINARY.metadata, annotations=annotations),
+            status=PodStatus(conditions=conditions),  # type: ignore[arg-type]
+        )
+    )
     conditions.clear()
-    assert directory.pods()[0].status.conditions == (PodCondition(type="Ready", status="True"),)
+    annotations.clear()
+    (pod,) = directory.pods()
+    assert (pod.metadata.annotations, pod.status.conditions) == ({"a": "1"}, (ready,))
 
 
 def test_translations_are_those_of_one_moment() -> None:

@@ -8,7 +8,13 @@ from msgspec import structs
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.meta import ManagedFieldsEntry
-from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.objects.pod_status import (
+    NodeAllocatableResourceClaimStatus,
+    PodCondition,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaimStatus,
+    PodStatus,
+)
 from podstatus.status.decide.foreign_writes import (
     ForeignWrite,
     StatusPart,
@@ -22,6 +28,12 @@ from podstatus.testing.builders import ended, make_status, running
 GATES = FeatureGates()
 OURS = make_status("Running", running("app"), Ready="True", ContainersReady="True")
 CONDITION = StatusPart("Ready", is_condition=True)
+OF_OTHERS: dict[str, Any] = {
+    "nominated_node_name": "n",
+    "resource_claim_statuses": (PodResourceClaimStatus(name="gpu"),),
+    "extended_resource_claim_status": PodExtendedResourceClaimStatus(),
+    "node_allocatable_resource_claim_statuses": (NodeAllocatableResourceClaimStatus(),),
+}
 YES, NO = ("True", "", ""), ("False", "Meddling", "because")
 
 
@@ -54,7 +66,7 @@ def without(status: PodStatus, name: str) -> PodStatus:
         # Parts of other owners, shared conditions, and equal parts.
         (condition(OURS, "example.com/mine", status="True"), []),
         (condition(OURS, "DisruptionTarget", status="True", reason="EvictionByEvictionAPI"), []),
-        (structs.replace(OURS, nominated_node_name="n"), []),
+        (structs.replace(OURS, **OF_OTHERS), []),
         (condition(OURS, "Ready", status="True", observed_generation=7), []),
         (structs.replace(OURS, conditions=tuple(reversed(OURS.conditions or ()))), []),
     ],
@@ -121,6 +133,12 @@ def test_a_condition_whose_gate_is_off_is_not_ours() -> None:
             "m",
             (running("a"),),
             'Field containerStatuses was changed by "m"; the node owns it and has set it back',
+        ),
+        (
+            ForeignWrite(StatusPart("containerStatuses"), (running("a"),), None),
+            "m",
+            (ended("a"),),
+            'Field containerStatuses was removed by "m"; the node owns it and has recomputed it',
         ),
         (
             ForeignWrite(StatusPart("reason"), "", "x" * 500),
@@ -200,10 +218,10 @@ def test_what_others_own_is_taken_from_the_server_and_ours_from_us() -> None:
     meddled = condition(
         condition(OURS, "Ready", status="False", reason="Meddling"), "gate", status="True"
     )
-    shown = structs.replace(meddled, phase="Failed", nominated_node_name="n")
+    shown = structs.replace(meddled, phase="Failed", **OF_OTHERS)
     status = with_own_parts(shown, OURS, GATES)
     assert status.phase == "Running"
-    assert status.nominated_node_name == "n"
+    assert {name: getattr(status, name) for name in OF_OTHERS} == OF_OTHERS
     assert {c.type: c.status for c in status.conditions or ()} == {
         "gate": "True",
         "Ready": "True",

@@ -300,6 +300,16 @@ def test_surprise_13_elements_appended_by_a_patch_keep_their_nulls() -> None:
     assert added == {"type": "A", "status": "1", "lastProbeTime": None, "lastTransitionTime": None}
 
 
+def test_a_patch_may_depend_on_the_resource_version() -> None:
+    prepared = prepare_status_patch(
+        "uid-1", make_status("Pending"), make_status("Running"), resource_version="7"
+    )
+    assert msgspec.json.decode(prepared.body) == {
+        "metadata": {"resourceVersion": "7", "uid": "uid-1"},
+        "status": {"phase": "Running"},
+    }
+
+
 @pytest.mark.parametrize(
     ("uid", "unchanged"), [("uid-1", True), ("<uid>", False), ("&", False), ("", False)]
 )

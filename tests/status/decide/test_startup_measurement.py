@@ -15,6 +15,7 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.startup_measurement import (
+    DONE,
     BusyTime,
     PodStartup,
     StartupState,
@@ -199,6 +200,11 @@ def test_any_of_several_conditions_makes_it_unschedulable() -> None:
 
 
 # Durations
+
+
+def test_a_new_startup_is_open_and_an_excluded_one_is_done() -> None:
+    new = StartupState()
+    assert (new.is_reported, new.seen_at, new.is_done, DONE.is_done) == (False, None, False, True)
 
 
 @pytest.mark.parametrize(

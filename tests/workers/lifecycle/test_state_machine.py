@@ -98,6 +98,36 @@ def test_every_transition(life: PodLifecycle, stage: PodWorkerState) -> None:
     assert life.state is stage
 
 
+def test_a_new_pod_is_neither_ending_nor_cleaned_up() -> None:
+    assert (
+        PodLifecycle(
+            uid=PodUID("u"),
+            namespace="default",
+            name="p",
+            pod=pod(),
+            state=PodWorkerState.SYNC,
+            grace_seconds=0,
+            eviction=Eviction(reason="", message="", is_disruption=False),
+            deleted=False,
+            source_removed=False,
+            finalized=False,
+            cleaned_up=False,
+            recreated_as=None,
+        )
+        == RUNNING
+    )
+
+
+def test_states_are_words_of_the_log() -> None:
+    words = [state.value for state in PodWorkerState]
+    assert words == ["sync", "terminating", "terminated", "finished"]
+
+
+def test_a_pod_that_had_ended_and_was_deleted_while_the_agent_was_away_is_reclaimed() -> None:
+    life = finalized(admitted(pod("Failed", deleted=0), idle=True), cleaned_up=False)
+    assert life.state is PodWorkerState.TERMINATED
+
+
 def test_a_pod_deleted_while_its_books_are_closed_is_reclaimed_next() -> None:
     life = finalized(updated(TERMINATED, pod(deleted=3)), cleaned_up=False)
     assert life.state is PodWorkerState.TERMINATED

@@ -98,7 +98,9 @@ def test_a_patch_may_land_late_until_a_later_one_is_answered() -> None:
 
 
 def test_a_replaced_object_requires_a_get() -> None:
-    assert NEW.read(at("7"), 0).object_replaced().patch_base(at("7"), 0) is None
+    replaced = NEW.read(at("7"), 0).object_replaced()
+    assert replaced.patch_base(at("7"), 0) is None
+    assert replaced.server_copy is None
 
 
 def test_readiness_is_remembered() -> None:
@@ -109,7 +111,7 @@ def test_readiness_is_remembered() -> None:
 
 
 def test_another_object_keeps_nothing_but_the_place_in_the_queue() -> None:
-    state = structs.replace(NEW, deadline=3.0, in_flight=True, wakeup=5.0)
+    state = structs.replace(NEW, deadline=3.0, in_flight=True, is_probe=True, wakeup=5.0)
     known = state.acknowledged(at("7"), 4, 0)
     other = ApiUID("mirror-2")
     assert known.for_object(UID) is known

@@ -162,6 +162,9 @@ def test_what_is_broken_here_says_nothing_about_the_server() -> None:
     fail(queue, A, ZeroDivisionError())
     add(queue, C)
     assert start(queue) == ["c"]
+    fail(queue, B)
+    fail(queue, C, ZeroDivisionError())
+    assert queue.is_circuit_open
 
 
 def test_those_for_whom_it_may_help_get_a_last_chance() -> None:
@@ -252,10 +255,12 @@ def test_within_a_lane_the_order_is_that_of_arrival() -> None:
 
 def test_after_the_maximum_wait_a_pod_is_not_overtaken() -> None:
     queue = SyncQueue(ParallelSyncOptions())
-    put(queue, A, Priority.ORDINARY, 0)
-    put(queue, B, Priority.URGENT, Priority.ORDINARY.value - 1)
-    put(queue, C, Priority.URGENT, Priority.ORDINARY.value + 1)
-    assert start(queue) == ["b", "a", "c"]
+    for priority, seconds in ((Priority.ORDINARY, 30), (Priority.RECONCILE, 60)):
+        put(queue, A, priority, 0)
+        put(queue, B, Priority.URGENT, seconds - 0.5)
+        put(queue, C, Priority.URGENT, seconds + 0.5)
+        assert start(queue) == ["b", "a", "c"]
+        queue.clear_in_flight()
 
 
 def test_a_queued_pod_can_move_forward_but_not_back() -> None:

@@ -112,5 +112,6 @@ class CrashLoopBackoff(msgspec.Struct, frozen=True, kw_only=True):
 def _monotonic_exit(last_exit: Time, now: Time, monotonic: int, *, earliest: int | None) -> int:
     """The monotonic time of an exit; `monotonic` if the recorded time is unset or impossible."""
     exited_at = monotonic - (now - last_exit)
-    is_possible = exited_at <= monotonic and (earliest is None or exited_at >= earliest)
-    return exited_at if last_exit and is_possible else monotonic
+    if not last_exit or (earliest is not None and exited_at < earliest):
+        return monotonic
+    return min(exited_at, monotonic)

@@ -34,8 +34,7 @@ def attempts_newest_first(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
     """Return the attempts by container name, newest first."""
     attempts = all_by_name(facts.containers)
     for of_container in attempts.values():
-        if len(of_container) > 1:
-            of_container.sort(key=attrgetter("created_at"), reverse=True)
+        of_container.sort(key=attrgetter("created_at"), reverse=True)
     return attempts
 
 

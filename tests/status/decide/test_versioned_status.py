@@ -1,7 +1,6 @@
 """Versions of a pod's status, and the updates that the API server lacks."""
 
 from podstatus.status.decide.versioned_status import (
-    MAX_UNSENT,
     UnsentUpdate,
     VersionedStatus,
     next_version,
@@ -44,12 +43,11 @@ def test_an_acknowledged_update_is_no_longer_unsent() -> None:
 
 
 def test_the_oldest_and_the_newest_unsent_updates_are_kept() -> None:
-    full = updates(MAX_UNSENT)
-    assert [update.version for update in full.unsent] == [*range(1, MAX_UNSENT + 1)]
-    over = updates(2, full)
-    kept = [1, *range(4, MAX_UNSENT + 3)]
-    assert [update.version for update in over.unsent] == kept
-    assert len(kept) == MAX_UNSENT
+    full = updates(16)
+    assert [update.version for update in full.unsent] == [*range(1, 17)]
+    for more in (1, 2, 3):
+        kept = [1, *range(2 + more, 17 + more)]
+        assert [update.version for update in updates(more, full).unsent] == kept
 
 
 def test_the_age_is_that_of_the_oldest_unsent_update() -> None:

@@ -5,10 +5,8 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.status.decide.foreign_writes import StatusPart
 from podstatus.status.sync.state.pod_sync_state import (
-    CORRECTION_BURST,
     MAX_WATCH_LAG_SECONDS,
     NO_FOREIGN_WRITES,
-    REPORT_INTERVAL_SECONDS,
     PodSyncState,
 )
 from podstatus.testing.builders import make_pod, make_status
@@ -135,11 +133,11 @@ def test_a_foreign_write_is_not_seen_without_an_older_certain_copy(state: PodSyn
 
 def test_a_foreign_write_is_corrected_at_once_a_few_times_a_minute() -> None:
     state, corrections = NEW.read(at("1"), 0), []
-    for number in range(2, 2 + CORRECTION_BURST + 1):
+    for number in range(2, 6):
         phase = "Failed" if number % 2 == 0 else "Running"
         state, correct = state.observed(at(str(number), phase), GATES, 0)
         corrections.append(correct)
-    assert corrections == [True] * CORRECTION_BURST + [False]
+    assert corrections == [True, True, True, False]
     assert not state.observed(at("99", "Pending"), GATES, 59)[1]
     assert state.observed(at("99", "Pending"), GATES, 60)[1]
     (write,) = state.foreign.pending.values()
@@ -155,6 +153,6 @@ def test_an_observed_copy_without_a_foreign_write_is_the_new_base() -> None:
 
 def test_a_write_is_reported_once_per_interval() -> None:
     foreign, first = NO_FOREIGN_WRITES.try_report(KEY, 0)
-    foreign, again = foreign.try_report(KEY, REPORT_INTERVAL_SECONDS - 1)
-    foreign, later = foreign.try_report(KEY, REPORT_INTERVAL_SECONDS)
+    foreign, again = foreign.try_report(KEY, 599.5)
+    foreign, later = foreign.try_report(KEY, 600)
     assert (first, again, later) == (True, False, True)

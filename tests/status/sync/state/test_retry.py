@@ -97,6 +97,12 @@ def test_what_a_server_asks_for_is_honoured_up_to_the_maximum(
     assert after(http(503, retry_after=asked)).at == waited
 
 
+@pytest.mark.parametrize("asked", [None, 0.0, -5.0, 0.1, float("nan")])
+def test_a_server_that_asks_for_less_does_not_change_the_back_off(asked: float | None) -> None:
+    sending = ParallelSyncOptions(initial_retry_seconds=0.5)
+    assert after(http(429, retry_after=asked), sending=sending).at == 0.5
+
+
 def test_failures_are_labels_of_a_metric_that_dashboards_know() -> None:
     labels = "gone conflict busy unavailable rejected denied broken"
     assert [failure.value for failure in Failure] == labels.split()

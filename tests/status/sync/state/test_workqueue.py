@@ -109,6 +109,7 @@ def test_while_the_server_is_away_a_few_pods_at_a_time_are_tried() -> None:
     add(queue, C, D)
     assert start(queue) == []
     assert queue.next_wakeup(0) == 0.5
+    assert queue.next_wakeup(0.5) == 1, "the retry of a pod: probes may start now"
     assert start(queue, now=0.5) == ["c"]
     assert fail(queue, C, now=0.5) == []
     assert start(queue, now=0.6) == []

@@ -116,4 +116,4 @@ def next_retry(
 
 def _retry_after(error: Exception) -> float:
     after = error.retry_after if isinstance(error, ApiError) else None
-    return after if after is not None and after > 0 else 0.0
+    return max(0.0, after or 0.0)  # 0 for NaN, too

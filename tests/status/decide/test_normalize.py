@@ -187,6 +187,7 @@ def test_init_containers_are_in_the_order_of_the_spec() -> None:
         (("x", "y", "b", "a"), ["a", "b", "y", "x"]),
         (("x", "a", "y", "b"), ["a", "b", "y", "x"]),
         (("x", "y"), ["x", "y"]),
+        (("a", "x", "b"), ["a", "b", "x"]),
         (("a", "a", "b"), ["a", "b", "a"]),
     ],
 )

@@ -98,7 +98,7 @@ def sort_init_container_statuses(
     if all(map(_has_same_name, containers, statuses)):
         return statuses
     ordered = list(statuses)
-    # Heaps of indexes by name; an index that holds another status after a swap is skipped.
+    # Heaps of indexes by name; those before `position` are out of date.
     indexes_by_name: dict[str, list[int]] = {}
     for index, status in enumerate(ordered):
         indexes_by_name.setdefault(status.name, []).append(index)
@@ -107,7 +107,7 @@ def sort_init_container_statuses(
         indexes = indexes_by_name.get(container.name, [])
         while indexes:
             index = heappop(indexes)
-            if index >= position and ordered[index].name == container.name:
+            if index >= position:
                 ordered[position], ordered[index] = ordered[index], ordered[position]
                 heappush(indexes_by_name[ordered[index].name], index)
                 position += 1

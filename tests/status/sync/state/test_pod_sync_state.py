@@ -56,6 +56,26 @@ def test_the_last_response_counts_although_its_version_is_lower() -> None:
     assert state.patch_base(at("6"), 0) == at("6")
 
 
+def test_a_new_pod_is_neither_queued_nor_in_flight_nor_known() -> None:
+    assert (
+        PodSyncState(
+            api_uid=UID,
+            deadline=None,
+            in_flight=False,
+            is_probe=False,
+            retry=None,
+            wakeup=None,
+            sent_version=0,
+            has_been_ready=False,
+            server_copy=None,
+            is_uncertain=False,
+            may_land_late=False,
+            foreign=NO_FOREIGN_WRITES,
+        )
+        == NEW
+    )
+
+
 def test_a_patch_without_a_response_requires_a_get() -> None:
     state = NEW.patch_started()
     assert state.patch_base(at("7"), 0) is None

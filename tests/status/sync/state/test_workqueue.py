@@ -95,6 +95,17 @@ def test_a_rejected_status_may_go_at_once_when_it_has_changed() -> None:
     assert add(queue, A, version=2) == [True]
 
 
+def test_a_status_that_is_rejected_again_wakes_up_earlier_when_it_changes() -> None:
+    queue = SyncQueue(ParallelSyncOptions(initial_retry_seconds=2))
+    for version in (1, 2):
+        add(queue, A, version=version)
+        start(queue)
+        fail(queue, A, api_error(422, "no"))
+    assert queue.next_wakeup(0) == 300
+    assert add(queue, A, version=3) == [False]
+    assert queue.next_wakeup(0) == 4
+
+
 def outage(queue: SyncQueue, *pods: PodUID) -> None:
     """Let these pods fail as unavailable."""
     add(queue, *pods)
@@ -334,6 +345,7 @@ def test_a_probe_that_reads_its_pod_closes_the_circuit_and_keeps_its_failures() 
     assert queue.state(A, ApiUID(A)).is_probe
     assert queue.succeeded(A) == []
     queue.done(A)
+    assert not queue.state(A, ApiUID(A)).is_probe
     assert not queue.is_circuit_open
     assert add(queue, A, now=9) == [True]
     start(queue, now=9)

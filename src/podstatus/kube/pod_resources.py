@@ -17,6 +17,7 @@ from podstatus.kube.scalars.quantity import Quantity
 ResourceList = Mapping[str, Quantity]
 _ResourceSelector = Callable[[ResourceRequirements], ResourceList | None]
 _MutableResourceList = dict[str, Quantity]
+_ZERO = Quantity("0")
 
 
 def pod_requests(spec: PodSpec) -> dict[str, Quantity]:
@@ -34,6 +35,27 @@ def pod_limits(spec: PodSpec) -> dict[str, Quantity]:
         total, {name: q for name, q in (spec.overhead or {}).items() if name in limited}
     )
     return total
+
+
+def pod_request(spec: PodSpec, name: str) -> Quantity:
+    """Return the request that usage is compared with: 0 unless the pod requests the resource.
+
+    With pod-level resources, requests of containers do not count, not even for resources that have
+    none at pod level. Overhead is added to a request that is not 0.
+
+    Upstream: GetResourceRequestQuantity, pkg/api/v1/resource/helpers.go v1.36.4.
+    """
+    requests = _pod_level(spec, _requests)
+    if not is_pod_level_resources_set(spec):
+        requests = _aggregate_containers(spec, _requests)
+    request = requests.get(name, _ZERO)
+    overhead = (spec.overhead or {}).get(name)
+    return request.plus(overhead) if overhead is not None and request.parts.value else request
+
+
+def is_pod_level_resources_set(spec: PodSpec) -> bool:
+    """Return whether the pod has a request or limit at pod level of a supported resource."""
+    return bool(_pod_level(spec, _requests) or _pod_level(spec, _limits))
 
 
 def is_pod_level_resource(name: str) -> bool:

@@ -8,10 +8,8 @@ their priority alone: on a node without a cluster all pods are static.
 
 import re
 
-from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod import SYSTEM_CRITICAL_PRIORITY, Pod
 
-CRITICAL_PRIORITY = 2_000_000_000
-"""Upstream: SystemCriticalPriority, pkg/apis/scheduling/types.go."""
 CRITICAL_CLASSES = ("system-node-critical", "system-cluster-critical")
 _NAME = re.compile(r"([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/([a-z0-9][a-z0-9.-]{0,252})(\*?)")
 
@@ -21,7 +19,7 @@ def criticality(pod: Pod) -> str:
     if pod.spec.priority_class_name in CRITICAL_CLASSES:
         return pod.spec.priority_class_name
     priority = pod.spec.priority or 0
-    return f"of priority {priority}" if priority >= CRITICAL_PRIORITY else ""
+    return f"of priority {priority}" if priority >= SYSTEM_CRITICAL_PRIORITY else ""
 
 
 def matches_name(pod: Pod, names: str) -> bool:

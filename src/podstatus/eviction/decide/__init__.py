@@ -11,7 +11,8 @@
 - `storage_limits`: `storage_limit_evictions(pods, usage, layout)`
 - `synchronize`: `synchronize(state, config, summary, pods, now)`, one cycle of all of these
 - `admit`: `reject_under_pressure(pod, node_conditions)`
-- `pod_status`: `evicted_pod_status(eviction, status, now)`, `is_evicted(status)`
+
+The status of an evicted pod is `workers.lifecycle.termination_status.with_eviction`.
 
 Nothing here waits, reads a clock or logs. Tests: tests/eviction/decide.
 """

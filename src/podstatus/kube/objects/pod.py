@@ -53,6 +53,19 @@ def is_mirror_pod(pod: Pod) -> bool:
     return CONFIG_MIRROR in (pod.metadata.annotations or {})
 
 
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+"""Upstream: SystemCriticalPriority, pkg/apis/scheduling/types.go."""
+
+
+def is_critical_pod(pod: Pod) -> bool:
+    """Return whether the node must not end the pod by itself: static, mirror, critical priority.
+
+    Upstream: IsCriticalPod, pkg/kubelet/types/pod_update.go v1.36.4.
+    """
+    priority = pod.spec.priority or 0
+    return is_static_pod(pod) or is_mirror_pod(pod) or priority >= SYSTEM_CRITICAL_PRIORITY
+
+
 POD_PHASES = ("Pending", "Running", "Succeeded", "Failed")
 """The phases that a kubelet sets. Unknown is reserved for others, and deprecated."""
 

@@ -75,7 +75,7 @@ class Quantity(str):
 
     __slots__ = ("_computed",)
     _computed: QuantityParts
-    """Set for a sum. Go does not format and parse it: in binary, 1000000 bytes are not `1M`."""
+    """Set for a sum and a number. Go does not format and parse it: 1000000 bytes are not `1M`."""
 
     def __new__(cls, text: str) -> "Quantity":
         """Return a quantity with exactly this string. Raises QuantityError if it is invalid."""
@@ -94,6 +94,22 @@ class Quantity(str):
         if isinstance(value, int | float) and not isinstance(value, bool):
             return _quantity(_number_text(value))
         raise QuantityError(f"quantity is of type {type(value).__name__}; {_EXPECTED}")
+
+    @classmethod
+    def of(cls, value: int, format: Format) -> "Quantity":
+        """Return a whole number as a quantity in this format. Upstream: NewQuantity, quantity.go.
+
+        Raises QuantityRangeError for a number that is no int64.
+        """
+        if not -_INT64_MAX - 1 <= value <= _INT64_MAX:
+            raise QuantityRangeError(f"quantity {value} does not fit into 64 bits")
+        return cls._of_parts(QuantityParts(value, 0, False, "", format))
+
+    @classmethod
+    def _of_parts(cls, parts: QuantityParts) -> "Quantity":
+        quantity = str.__new__(cls, _respell(parts))
+        quantity._computed = parts  # noqa: SLF001
+        return quantity
 
     @property
     def parts(self) -> QuantityParts:
@@ -134,10 +150,7 @@ class Quantity(str):
 
         Upstream: Add, quantity.go.
         """
-        parts = _add(self.parts, other.parts)
-        quantity = str.__new__(Quantity, _respell(parts))
-        quantity._computed = parts  # noqa: SLF001
-        return quantity
+        return self._of_parts(_add(self.parts, other.parts))
 
     def compare(self, other: "Quantity") -> int:
         """Return -1, 0 or 1: less than, equal to, or greater than the other by value."""

@@ -9,16 +9,14 @@ import msgspec
 
 from podstatus.eviction.decide.model import (
     EPHEMERAL_STORAGE,
-    INODES,
     MEMORY,
-    PIDS,
     RESOURCE_BY_SIGNAL,
     ContainerResourceUsage,
     EvictionThreshold,
     Observation,
     PodResourceUsage,
 )
-from podstatus.eviction.decide.pressure import threshold_quantity
+from podstatus.eviction.decide.pressure import available_quantity, threshold_quantity
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.pod_resources import is_pod_level_resources_set
@@ -26,6 +24,8 @@ from podstatus.kube.scalars.quantity import Quantity
 
 REASON = "Evicted"
 """Reason in the pod's status and of the event."""
+THRESHOLD_MET = "EvictionThresholdMet"
+"""Reason of the Node's event when a resource is to be reclaimed."""
 
 OFFENDING_CONTAINERS = "offending_containers"
 OFFENDING_CONTAINERS_USAGE = "offending_containers_usage"
@@ -75,9 +75,8 @@ def eviction_message(
 
 def _amounts(threshold: EvictionThreshold, observed: Observation) -> str:
     quantity = threshold_quantity(threshold.value, observed.capacity).canonical
-    is_count = RESOURCE_BY_SIGNAL[threshold.signal] in (INODES, PIDS)
-    available = Quantity.of(observed.available, "DecimalSI" if is_count else "BinarySI")
-    return f"Threshold quantity: {quantity}, available: {available.canonical}. "
+    available = available_quantity(threshold.signal, observed).canonical
+    return f"Threshold quantity: {quantity}, available: {available}. "
 
 
 def _pod_offender(pod: Pod, usage: PodResourceUsage, resource: str) -> _Offender | None:

@@ -239,6 +239,11 @@ class ReclaimAttempt(msgspec.Struct, frozen=True, kw_only=True):
     eviction: PodEviction | None = None
     """The pod to evict; None if all active pods are critical, or there are none."""
 
+    @property
+    def event_message(self) -> str:
+        """Message of the Node's event `EvictionThresholdMet`."""
+        return f"Attempting to reclaim {self.resource}"
+
 
 class EvictionDecision(msgspec.Struct, frozen=True, kw_only=True):
     """What to do in one cycle: `limit_evictions` if there are any, else `reclaim`."""

@@ -9,13 +9,17 @@ from collections.abc import Mapping
 from podstatus.eviction.decide.model import (
     CONDITION_BY_SIGNAL,
     DISK_PRESSURE,
+    INODES,
+    PIDS,
     PRESSURE_CONDITIONS,
+    RESOURCE_BY_SIGNAL,
     EarlyRecovery,
     EvictionConfig,
     EvictionState,
     EvictionThreshold,
     Observation,
     Observations,
+    Signal,
     Thresholds,
     ThresholdValue,
 )
@@ -33,6 +37,12 @@ def threshold_quantity(value: ThresholdValue, capacity: int) -> Quantity:
     if value.quantity is not None:
         return value.quantity
     return Quantity.of(min(int(float(capacity) * value.share), _INT64_MAX), "BinarySI")
+
+
+def available_quantity(signal: Signal, observed: Observation) -> Quantity:
+    """Return the available amount, printed in binary units for bytes and in decimal ones else."""
+    is_count = RESOURCE_BY_SIGNAL[signal] in (INODES, PIDS)
+    return Quantity.of(observed.available, "DecimalSI" if is_count else "BinarySI")
 
 
 def thresholds_met(

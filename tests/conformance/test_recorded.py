@@ -26,6 +26,7 @@ def judge(recorded: Path) -> str:
         ("traces-edge.jsonl.gz", 40),
         ("vectors.jsonl.gz", 2706),
         ("vectors-apistatus.jsonl.gz", 220),
+        ("vectors-eviction.jsonl.gz", 2720),
         ("vectors-serviceenv.jsonl.gz", 480),
         ("checkpoints/checkpoints.jsonl", 206),
     ],

@@ -65,6 +65,22 @@ MUTATIONS = [
         id="container status: a crash loop hides the exit",
     ),
     pytest.param(
+        "eviction/decide/ranking.py",
+        "return (True, within_request, _priority(pod),",
+        "return (True, False, _priority(pod),",
+        "vectors-eviction.jsonl.gz",
+        "rankPods",
+        id="eviction: pods within their requests are not spared",
+    ),
+    pytest.param(
+        "eviction/decide/pressure.py",
+        "dict.fromkeys((*met, *unresolved))",
+        "dict.fromkeys(met)",
+        "vectors-eviction.jsonl.gz",
+        "synchronize",
+        id="eviction: the minimum reclaim is forgotten",
+    ),
+    pytest.param(
         "checkpoint/formats/go_json_encode.py",
         "return _encode_members({key: value[key] for key in sorted(value)})",
         "return _encode_members(value)",

@@ -39,6 +39,7 @@ from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.normalize_and_compare import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.readiness import find_container_status
 from podstatus.testing.replay.answers import START, relative_times
+from podstatus.testing.replay.eviction import EVICTION_VECTORS
 from podstatus.testing.replay.service_environment import from_services, make_environment_variables
 
 W = TypeVar("W", bound=Wire)
@@ -49,6 +50,8 @@ def replay_vector(record: Mapping[str, Any]) -> object:
     """Return the result of the recorded call. Raises LookupError for an unknown function."""
     gates = FeatureGates.from_names(record.get("featureGates") or {})
     name = record["fn"]
+    if name in EVICTION_VECTORS:
+        return EVICTION_VECTORS[name](record["args"])
     if name not in _VECTORS:
         raise LookupError(f"no function of the product corresponds to {name}")
     return _VECTORS[name](VectorArguments(record["args"], gates))

@@ -57,3 +57,8 @@ def test_where_a_name_cannot_grow_a_uuid_stands_for_it(name: str) -> None:
 def test_the_longest_name_that_can_grow_does() -> None:
     assert event_name("p" * 236, AT) == f"{'p' * 236}.{AT:x}"
     assert len(event_name("p" * 236, AT)) == 253
+
+
+def test_annotations_are_those_of_the_event() -> None:
+    pending = PendingEvent(node_reference("x"), "Warning", "Evicted", "", AT, {"key": "value"})
+    assert new_event(pending, SOURCE).metadata.annotations == {"key": "value"}

@@ -6,6 +6,7 @@ tools/record/util/util.go, client-go v0.36.4.
 
 import re
 import uuid
+from collections.abc import Mapping
 
 import msgspec
 
@@ -29,6 +30,7 @@ class PendingEvent(msgspec.Struct, frozen=True):
     message: str
     at: int
     """Nanoseconds since the Unix epoch; unique within a recorder."""
+    annotations: Mapping[str, str] | None = None
 
 
 def new_event(pending: PendingEvent, source: EventSource) -> Event:
@@ -41,6 +43,7 @@ def new_event(pending: PendingEvent, source: EventSource) -> Event:
         metadata=ObjectMeta(
             name=event_name(about.name, pending.at),
             namespace=about.namespace or DEFAULT_NAMESPACE,
+            annotations=dict(pending.annotations) if pending.annotations else None,
         ),
         involved_object=about,
         reason=pending.reason,

@@ -127,6 +127,16 @@ DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 
 `activeDeadlineSeconds` have passed.
 """
+EVICTED: Final = "Evicted"
+"""Warning: The node was low on resource: {resource}. Threshold quantity: {quantity}, available:
+{amount}. {Container or Pod} {name} was using {usage}, request is {request}, has larger consumption
+of {resource}. · Usage of EmptyDir volume "{name}" exceeds the limit "{limit}". · Pod ephemeral
+local storage usage exceeds the total limit of containers {limit}. · Container {name} exceeded its
+local ephemeral storage limit "{limit}". · The node had condition: [{conditions}].
+
+The pod is terminated: the node runs out of a resource, or the pod exceeds a local storage limit of
+its own · a new pod is rejected, since the node is under pressure.
+"""
 FAILED_VALIDATION: Final = "FailedValidation"
 """Warning: Error validating pod {name}_{namespace}({uid}) from {source} due to {why}, ignoring
 
@@ -291,6 +301,11 @@ NODE_HAS_INSUFFICIENT_PID: Final = "NodeHasInsufficientPID"
 """Normal: Node {node} status is now: NodeHasInsufficientPID
 
 Condition PIDPressure became True.
+"""
+EVICTION_THRESHOLD_MET: Final = "EvictionThresholdMet"
+"""Warning: Attempting to reclaim {resource}
+
+Less of a resource is available than an eviction threshold requires.
 """
 NODE_SHUTDOWN: Final = "NodeShutdown"
 """Normal: Shutdown manager detected shutdown event · Shutdown manager detected shutdown

@@ -12,7 +12,7 @@ import logging
 import random
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from podstatus.base.clock import Clock
@@ -92,9 +92,15 @@ class EventRecorder:
         """Record an event of type Normal: something went as expected."""
         self._record(about, NORMAL, reason, message)
 
-    def warn(self, about: ObjectReference, reason: str, message: str) -> None:
+    def warn(
+        self,
+        about: ObjectReference,
+        reason: str,
+        message: str,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         """Record an event of type Warning: something may need attention."""
-        self._record(about, WARNING, reason, message)
+        self._record(about, WARNING, reason, message, annotations)
 
     @property
     def counts(self) -> EventCounts:
@@ -143,7 +149,14 @@ class EventRecorder:
         if left:
             logger.warning("queued events dropped at shutdown: count=%d", left)
 
-    def _record(self, about: ObjectReference, type: str, reason: str, message: str) -> None:
+    def _record(
+        self,
+        about: ObjectReference,
+        type: str,
+        reason: str,
+        message: str,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         with self._lock:
             self._recorded += 1
             if self._closed:
@@ -152,7 +165,7 @@ class EventRecorder:
                 self._dropped[DropReason.QUEUE_FULL] += 1
             else:
                 self._latest_ns = _next_timestamp(self._latest_ns, self._clock.now())
-                pending = PendingEvent(about, type, reason, message, self._latest_ns)
+                pending = PendingEvent(about, type, reason, message, self._latest_ns, annotations)
                 self._queue.append((pending, self._clock.monotonic()))
         self._wake_up.set("recorded")
         try:

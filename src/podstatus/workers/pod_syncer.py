@@ -179,13 +179,13 @@ class PodSyncer:
 
     # Terminated
 
-    async def cleanup(self, uid: PodUID, is_source_removed: Callable[[], bool]) -> None:
+    async def cleanup(self, uid: PodUID, is_status_dispensable: Callable[[], bool]) -> None:
         """Remove the pod's sandbox, records and files once the API server has its final status.
 
-        Does not wait if `is_source_removed()`: then the API server has no object to update.
+        Does not wait if `is_status_dispensable()`.
         """
         wait = _ARRIVAL_POLL_SECONDS
-        while not is_source_removed() and not self._statuses.is_acknowledged(uid):
+        while not is_status_dispensable() and not self._statuses.is_acknowledged(uid):
             await self._clock.wait(wait)
             wait = min(1.0, 2 * wait)
         await self._runtime.remove_pod(uid)

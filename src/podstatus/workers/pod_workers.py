@@ -20,12 +20,14 @@ from podstatus.workers.lifecycle.state_machine import (
     Eviction,
     PodLifecycle,
     PodWorkerState,
+    RequestedEviction,
     admitted,
     completed,
     evicted,
     finalized,
     is_forgettable,
     orphaned,
+    reclaimed,
     removed,
     terminated,
     updated,
@@ -47,8 +49,10 @@ class PodWorkers:
         syncer: PodSyncer,
         *,
         on_finished: Callable[[PodLifecycle], None],
+        find_eviction: Callable[[PodUID], RequestedEviction | None] = lambda _: None,
         random: Callable[[], float] = chance.random,
     ) -> None:
+        """`find_eviction` returns the recorded eviction of a pod, also that of a previous agent."""
         self._registry = dependencies.registry
         self._pleg = dependencies.pleg
         self._statuses = dependencies.statuses
@@ -58,6 +62,7 @@ class PodWorkers:
         self._metrics = dependencies.metrics
         self._syncer = syncer
         self._on_finished = on_finished
+        self._find_eviction = find_eviction
         self._random = random
         self._tasks: asyncio.TaskGroup | None = None
         self._wakeups: dict[PodUID, asyncio.Event] = {}
@@ -95,7 +100,8 @@ class PodWorkers:
         if lifecycle is None:
             if pod.status.phase != "Running":
                 self._first_seen[pod.uid] = self._clock.monotonic()
-            self._transition(admitted(pod, idle=self._is_idle(pod.uid)))
+            requested = self._find_eviction(pod.uid)
+            self._transition(admitted(pod, idle=self._is_idle(pod.uid), requested=requested))
         else:
             self._transition(updated(lifecycle, pod))
 
@@ -108,6 +114,11 @@ class PodWorkers:
         """Terminate a pod on behalf of the node; `eviction` is reported in its status."""
         if (lifecycle := self._registry.get(uid)) is not None:
             self._transition(evicted(lifecycle, eviction, grace_seconds))
+
+    def reclaim(self, uid: PodUID) -> None:
+        """Remove the sandbox and files of a finished pod, as soon as its final status is safe."""
+        if (lifecycle := self._registry.get(uid)) is not None:
+            self._transition(reclaimed(lifecycle))
 
     def terminate_orphan(self, orphan: RuntimePod) -> None:
         """Terminate a pod that only the runtime knows."""
@@ -262,23 +273,35 @@ class PodWorkers:
 
     async def _finalize(self, lifecycle: PodLifecycle) -> None:
         # Files that are kept for now are removed as an orphan's once the pod has left its source.
-        if lifecycle.source_removed or (
-            lifecycle.deleted and not self._policy.keep_terminated_pod_volumes
-        ):
+        if self._needs_cleanup(lifecycle):
             if lifecycle.pod is not None and not lifecycle.finalized:
                 self._syncer.resend_final_status(lifecycle.pod)
             await self._syncer.cleanup(
-                lifecycle.uid, lambda: self._is_source_removed(lifecycle.uid)
+                lifecycle.uid, lambda: self._is_status_dispensable(lifecycle.uid)
             )
         if (current := self._registry.get(lifecycle.uid)) is None:
             return
         if current.pod is not None:
             self._statuses.terminate_pod(current.pod)
-        self._transition(finalized(current, cleaned_up=lifecycle.deleted))
+        cleaned_up = lifecycle.deleted or lifecycle.reclaimed
+        self._transition(finalized(current, cleaned_up=cleaned_up))
 
-    def _is_source_removed(self, uid: PodUID) -> bool:
+    def _needs_cleanup(self, lifecycle: PodLifecycle) -> bool:
+        return (
+            lifecycle.source_removed
+            or lifecycle.reclaimed
+            or (lifecycle.deleted and not self._policy.keep_terminated_pod_volumes)
+        )
+
+    def _is_status_dispensable(self, uid: PodUID) -> bool:
+        """Whether the cleanup need not wait until the API server has the final status.
+
+        It has no object to update, or the record of the eviction survives a restart.
+        """
         lifecycle = self._registry.get(uid)
-        return lifecycle is None or lifecycle.source_removed
+        if lifecycle is None or lifecycle.source_removed:
+            return True
+        return lifecycle.reclaimed and self._find_eviction(uid) is not None
 
     def _record_failure(self, lifecycle: PodLifecycle, error: Exception) -> float:
         logger.warning(

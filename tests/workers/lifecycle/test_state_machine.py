@@ -10,6 +10,7 @@ from podstatus.workers.lifecycle.state_machine import (
     Eviction,
     PodLifecycle,
     PodWorkerState,
+    RequestedEviction,
     admitted,
     completed,
     could_have_running_containers,
@@ -18,6 +19,7 @@ from podstatus.workers.lifecycle.state_machine import (
     finalized,
     is_forgettable,
     orphaned,
+    reclaimed,
     removed,
     terminated,
     updated,
@@ -205,3 +207,28 @@ def test_a_life_has_the_newest_pod_of_its_source() -> None:
     newer = structs.replace(pod(), spec=PodSpec(host_network=True))
     assert updated(RUNNING, newer).pod is newer
     assert updated(TERMINATED, newer).pod is newer
+
+
+def test_an_eviction_that_a_previous_agent_began_goes_on() -> None:
+    requested = RequestedEviction(eviction=EVICTED, grace_seconds=1)
+    lifecycle = admitted(pod("Running"), idle=False, requested=requested)
+    assert lifecycle.state is PodWorkerState.TERMINATING
+    assert (lifecycle.eviction, lifecycle.grace_seconds) == (EVICTED, 1)
+    ended = admitted(pod("Failed"), idle=True, requested=requested)
+    assert (ended.state, ended.eviction) == (PodWorkerState.TERMINATED, Eviction())
+
+
+def test_the_disk_of_a_finished_pod_can_be_reclaimed_before_it_is_deleted() -> None:
+    lifecycle = reclaimed(FINISHED)
+    assert lifecycle.state is PodWorkerState.TERMINATED
+    assert not could_have_running_containers(lifecycle)
+    cleaned = finalized(lifecycle, cleaned_up=True)
+    assert cleaned.state is PodWorkerState.FINISHED
+    assert reclaimed(cleaned) is cleaned
+    # Nothing is left to clean up when it is deleted later.
+    assert updated(cleaned, pod("Failed", deleted=0)).state is PodWorkerState.FINISHED
+
+
+@pytest.mark.parametrize("lifecycle", [RUNNING, TERMINATING, TERMINATED])
+def test_the_disk_of_a_pod_that_is_not_finished_is_not_reclaimed(lifecycle: PodLifecycle) -> None:
+    assert reclaimed(lifecycle) is lifecycle

@@ -6,7 +6,8 @@
 
 A terminating pod never returns to SYNC; the same UID starts again only after the pod has finished
 and a source delivers it once more. A finished pod that is deleted later goes from FINISHED back to
-TERMINATED, so that its sandbox and files are removed before the API server deletes the object.
+TERMINATED, so that its sandbox and files are removed before the API server deletes the object; so
+does a finished pod whose disk space the node needs.
 
 Upstream: podSyncStatus and UpdatePod, pkg/kubelet/pod_workers.go v1.36.4.
 """
@@ -44,6 +45,13 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to add the DisruptionTarget condition: the pod could run elsewhere."""
 
 
+class RequestedEviction(msgspec.Struct, frozen=True, kw_only=True):
+    """An eviction that was decided."""
+
+    eviction: Eviction
+    grace_seconds: int
+
+
 class PodLifecycle(msgspec.Struct, frozen=True, kw_only=True):
     """State of a pod on this node; change it through the functions of this module."""
 
@@ -62,23 +70,29 @@ class PodLifecycle(msgspec.Struct, frozen=True, kw_only=True):
     """The pod has left its source: there is no API object whose status could be updated."""
     finalized: bool = False
     """The final status was reported, at least once."""
+    reclaimed: bool = False
+    """The node needs the disk: the sandbox and files are removed before the pod is deleted."""
     cleaned_up: bool = False
     """The sandbox and files are removed from the node."""
     recreated_as: Pod | None = None
     """The pod as a source delivered it again, under the same UID, during termination."""
 
 
-def admitted(pod: Pod, *, idle: bool) -> PodLifecycle:
+def admitted(pod: Pod, *, idle: bool, requested: RequestedEviction | None = None) -> PodLifecycle:
     """The lifecycle of a pod that a source delivers for the first time.
 
     `idle`: the runtime runs no container of it. An idle pod in a terminal phase, which finished
-    before the agent started, begins in TERMINATED.
+    before the agent started, begins in TERMINATED. `requested`: the eviction that a previous agent
+    began.
     """
     lifecycle = PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
     if idle and is_terminal_phase(pod.status.phase):
         deleted = pod.metadata.deletion_timestamp is not None
         return structs.replace(lifecycle, state=PodWorkerState.TERMINATED, deleted=deleted)
-    return updated(lifecycle, pod)
+    lifecycle = updated(lifecycle, pod)
+    if requested is None:
+        return lifecycle
+    return evicted(lifecycle, requested.eviction, requested.grace_seconds)
 
 
 def orphaned(uid: PodUID, namespace: str, name: str) -> PodLifecycle:
@@ -146,6 +160,13 @@ def finalized(lifecycle: PodLifecycle, *, cleaned_up: bool) -> PodLifecycle:
         lifecycle, state=PodWorkerState.FINISHED, finalized=True, cleaned_up=cleaned_up
     )
     return _reopened_for_cleanup(lifecycle)
+
+
+def reclaimed(lifecycle: PodLifecycle) -> PodLifecycle:
+    """Remove the sandbox and files of a finished pod; no change in any other state."""
+    if lifecycle.state is not PodWorkerState.FINISHED or lifecycle.cleaned_up:
+        return lifecycle
+    return structs.replace(lifecycle, state=PodWorkerState.TERMINATED, reclaimed=True)
 
 
 def could_have_running_containers(lifecycle: PodLifecycle) -> bool:

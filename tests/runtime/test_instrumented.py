@@ -74,6 +74,8 @@ class Offering(Plain):
     def system_usage(self) -> dict[str, Usage]:
         return {"runtime": Usage(at=1)}
 
+    async def measure_disks(self) -> None: ...
+
     async def resize_pod(self, pod: Pod, containers: object) -> None: ...
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:

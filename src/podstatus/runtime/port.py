@@ -155,6 +155,9 @@ class DiskStats(PodStats, Protocol):
         Pods that have not been measured yet are missing.
         """
 
+    async def measure_disks(self) -> None:
+        """Measure all pods, for the next `usage()`; return after at most half a minute."""
+
 
 @runtime_checkable
 class DetailedStats(ContainerStats, Protocol):

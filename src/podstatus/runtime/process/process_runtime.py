@@ -85,8 +85,8 @@ class ProcessRuntime:
         self._stopper = Stopper(self._shim_control)
         outside = UnsandboxedFiles(folder)
         meter = PodMeter(folder, outside.volume_folders, now=clock.now)
-        disk_usage = DiskUsageCache(meter.measure, clock=clock)
-        self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
+        self._disk_usage = DiskUsageCache(meter.measure, clock=clock)
+        self._usage = UsageCollector(cgroups, self._disk_usage, clock=clock)
         self._details = DetailsReader(cgroups, now=clock.now)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False
@@ -236,6 +236,12 @@ class ProcessRuntime:
         return {
             uid: usage.disk for uid, usage in self._last_usage.items() if usage.disk is not None
         }
+
+    async def measure_disks(self) -> None:
+        states = self._shim_control.pods.states()
+        await self._disk_usage.refresh(
+            {state.record.uid: _attempt_folders(state) for state in states}
+        )
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions

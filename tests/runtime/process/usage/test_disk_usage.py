@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import DiskUsage, PodDiskUsage
 from podstatus.runtime.process.records.layout import PodFolder
@@ -31,7 +32,7 @@ class Disk:
         self.requested: list[str] = []
         self.answer = threading.Event()
         self._scans = queue.Queue[threading.Thread]()
-        self._cache = DiskUsageCache(self._measure, clock=self.clock)
+        self.cache = DiskUsageCache(self._measure, clock=self.clock)
 
     def pass_time(self, seconds: float) -> None:
         asyncio.run(self.clock.advance(seconds))
@@ -45,7 +46,7 @@ class Disk:
         return PodDiskUsage(at=self.clock.now(), total=total)
 
     def usage(self, *uids: PodUID) -> dict[PodUID, int]:
-        usage = self._cache.usage(dict.fromkeys(uids, ()))
+        usage = self.cache.usage(dict.fromkeys(uids, ()))
         return {uid: usage.total.bytes for uid, usage in usage.items()}
 
     def finish(self) -> None:
@@ -93,6 +94,27 @@ def test_new_pods_are_measured_and_removed_ones_dropped(disk: Disk) -> None:
     disk.finish()
     assert disk.usage(B) == {B: 2000}
     assert disk.usage(A) == {}
+    disk.finish()
+
+
+async def test_a_refresh_measures_all_pods_again_and_waits(disk: Disk) -> None:
+    def measure(uid: PodUID, _: Attempts) -> PodDiskUsage:
+        disk.requested.append(uid)
+        return PodDiskUsage(at=1, total=DiskUsage(bytes=len(disk.requested)))
+
+    cache = DiskUsageCache(measure, clock=SystemClock())
+    for expected in ({A: 1, B: 2}, {A: 3, B: 4}):
+        await cache.refresh({A: (), B: ()})
+        usage = cache.usage({A: (), B: ()})
+        assert {uid: it.total.bytes for uid, it in usage.items()} == expected
+
+
+async def test_a_refresh_gives_up_if_the_disk_hangs(disk: Disk) -> None:
+    waiting = asyncio.create_task(disk.cache.refresh({A: ()}))
+    await disk.clock.advance(29)
+    assert not waiting.done()
+    await disk.clock.advance(2)
+    await waiting
     disk.finish()
 
 

@@ -19,6 +19,8 @@ MIN_AGE_SECONDS = 10.0
 """Period of the usage reading and of eviction."""
 MAX_AGE_SECONDS = 60.0
 """Upstream: VolumeStatsAggPeriod, kubeletconfig defaults v1.36.4."""
+MAX_REFRESH_SECONDS = 30.0
+_POLL_SECONDS = 0.05
 _MAX_LOAD = 0.005
 """Share of time spent on measuring one pod, unless that would make its usage too old."""
 _ROOTFS, _LOGS, _RECORDS = "rootfs", "logs", "records"
@@ -55,14 +57,30 @@ class DiskUsageCache:
         self._collect()
         self._measured = {uid: entry for uid, entry in self._measured.items() if uid in pods}
         now = self._clock.monotonic()
+        self._start_scan(pods, lambda entry: entry.is_stale(now))
+        return {uid: entry.usage for uid, entry in self._measured.items()}
+
+    async def refresh(self, pods: Mapping[PodUID, Attempts]) -> None:
+        """Measure all these pods now; return when that is done, or takes too long."""
+        since = self._clock.monotonic()
+        deadline = since + round(MAX_REFRESH_SECONDS * 1e9)
+        while self._clock.monotonic() < deadline:
+            self._collect()
+            self._start_scan(pods, lambda entry: entry.began < since)
+            if self._scan is None:
+                return
+            await self._clock.wait(_POLL_SECONDS)
+
+    def _start_scan(
+        self, pods: Mapping[PodUID, Attempts], is_stale: "Callable[[_Measurement], bool]"
+    ) -> None:
         stale = {
             uid: attempts
             for uid, attempts in pods.items()
-            if (entry := self._measured.get(uid)) is None or entry.is_stale(now)
+            if (entry := self._measured.get(uid)) is None or is_stale(entry)
         }
         if stale and self._scan is None:
             self._scan = _Scan(stale, self._measure, self._clock)
-        return {uid: entry.usage for uid, entry in self._measured.items()}
 
     def _collect(self) -> None:
         if self._scan is not None and self._scan.done.is_set():
@@ -72,13 +90,13 @@ class DiskUsageCache:
 
 class _Measurement(msgspec.Struct, frozen=True, kw_only=True):
     usage: PodDiskUsage
-    finished: int
+    began: int
     """Monotonic, in nanoseconds."""
-    seconds: float
-    """How long it took."""
+    finished: int
 
     def is_stale(self, now: int) -> bool:
-        max_age = min(MAX_AGE_SECONDS, max(MIN_AGE_SECONDS, self.seconds / _MAX_LOAD))
+        seconds = (self.finished - self.began) / 1e9
+        max_age = min(MAX_AGE_SECONDS, max(MIN_AGE_SECONDS, seconds / _MAX_LOAD))
         return now - self.finished >= max_age * 1e9
 
 
@@ -99,9 +117,7 @@ class _Scan:
                 began = self._clock.monotonic()
                 usage = self._measure(uid, attempts)
                 finished = self._clock.monotonic()
-                self.measured[uid] = _Measurement(
-                    usage=usage, finished=finished, seconds=(finished - began) / 1e9
-                )
+                self.measured[uid] = _Measurement(usage=usage, began=began, finished=finished)
         finally:
             self.done.set()
 

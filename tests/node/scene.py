@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from msgspec import structs
-
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.quantity import Quantity
@@ -38,6 +36,8 @@ MACHINE = MachineReading(
     load=(0.5, 0.4, 0.3),
     disk=DISK,
 )
+RESERVED = {"memory": Quantity("100Mi"), "ephemeral-storage": Quantity("10Gi")}
+"""What eviction thresholds keep free."""
 INFO = NodeSystemInfo(
     machine_id="0123456789abcdef",
     system_uuid="0123456789abcdef",
@@ -91,6 +91,7 @@ class NodeScene:
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
         self.stated: tuple[AlertCondition, ...] = ()
+        self.pressures: tuple[str, ...] = ()
         self.own_node = NodeCache(Node())
         self.services: NodeServices = build_node(
             settings,
@@ -100,6 +101,8 @@ class NodeScene:
                 problems=lambda: self.problems,
                 port=int,
                 alert_conditions=lambda: self.stated,
+                pressures=lambda: self.pressures,
+                reserve=lambda _: RESERVED,
             ),
             api=api or self.server,
             events=self.events,
@@ -130,7 +133,7 @@ class NodeScene:
         return found[kind]
 
     def run_short_of_memory(self) -> None:
-        self.machine = structs.replace(MACHINE, memory_available_bytes=1024)
+        self.pressures = ("MemoryPressure",)
 
     def verbs(self, verb: str = "") -> list[str]:
         """API calls since the last time, optionally of one kind."""

@@ -1,12 +1,16 @@
 """The services that look after pods, wired as the agent wires them, in virtual time."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.checkpoint.allocation_checkpoint import MemoryState
+from podstatus.eviction.decide.model import EvictionConfig
+from podstatus.eviction.manager import EvictionManager, NodeUsagePort
+from podstatus.eviction.records import EvictionRecords
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -25,7 +29,7 @@ from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
-from podstatus.workers.admission.admit import AdmissionResult, admit
+from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
@@ -63,6 +67,16 @@ class AgentWorld(msgspec.Struct, frozen=True, kw_only=True):
     recorder: ListeningRecorder
     state: MemoryState
     outbox: Outbox | None
+    eviction: "EvictionSetup | None" = None
+    """None: the agent evicts no pods."""
+
+
+class EvictionSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """What an eviction manager needs of the world."""
+
+    config: EvictionConfig
+    records: Path
+    node: NodeUsagePort
 
 
 class AgentInMemory:
@@ -148,11 +162,27 @@ class AgentInMemory:
             host_ips=lambda: ["192.168.7.1"],
             on_init_finished=latency.record_init_container_finished,
         )
+        setup = world.eviction
+        evictions = None if setup is None else EvictionRecords(setup.records)
         self.workers = PodWorkers(
             shared,
             self.steps,
             on_finished=lambda _: self._there_is_room(),
+            find_eviction=(lambda _: None) if evictions is None else evictions.find,
             random=lambda: chance,
+        )
+        self.eviction = (
+            None
+            if setup is None or evictions is None
+            else EvictionManager(
+                shared,
+                self.workers,
+                setup.config,
+                records=evictions,
+                node=setup.node,
+                all_sources_ready=self.all_delivered,
+                heartbeat=ignore,
+            )
         )
         self.decide_resize: DecideResize = self._decide
         """Tests may replace it."""
@@ -206,6 +236,8 @@ class AgentInMemory:
                 self.resizes,
             ):
                 tasks.create_task(service.run())
+            if self.eviction is not None:
+                tasks.create_task(self.eviction.run())
             if self._probes is None:
                 tasks.create_task(self._follow_probes(self._runtime))
             else:
@@ -223,8 +255,14 @@ class AgentInMemory:
         self.node_events.append(f"{reason}: {message}")
 
     def _admit(self, pod: Pod, others: RequestedResources) -> AdmissionResult:
-        rejected = self.shutdown.rejection_for(pod)
+        rejected = self.shutdown.rejection_for(pod) or self._pressure_rejection(pod)
         return rejected or admit(pod, node=NODE, others=others, max_pods=110)
+
+    def _pressure_rejection(self, pod: Pod) -> AdmissionRejected | None:
+        rejection = None if self.eviction is None else self.eviction.rejection_for(pod)
+        if rejection is None:
+            return None
+        return AdmissionRejected(reason=rejection.reason, message=rejection.message)
 
     def all_delivered(self) -> bool:
         """Whether every source has delivered."""

@@ -27,7 +27,7 @@ from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.dependencies import WorkerPolicy
-from tests.support.agent_in_memory import AgentInMemory, AgentWorld
+from tests.support.agent_in_memory import AgentInMemory, AgentWorld, EvictionSetup
 from tests.support.world_in_memory import (
     ListeningRecorder,
     RecordedEvent,
@@ -65,6 +65,8 @@ class NodeInMemory:
         check: CheckFunction | None = None,
         outbox: Outbox | None = None,
     ) -> None:
+        self.eviction: EvictionSetup | None = None
+        """For the next agent."""
         self._check = check
         self.clock = FakeClock(rounds=rounds)
         self._began = self.clock.now()
@@ -130,6 +132,7 @@ class NodeInMemory:
                 recorder=self.recorder,
                 state=self._state if self._state_folder is None else FileState(self._state_folder),
                 outbox=self._outbox,
+                eviction=self.eviction,
             ),
             policy=self._policy,
             relist=self._relist,

@@ -4,7 +4,7 @@ All of them can be in trouble, and remember what was asked of them.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -36,6 +36,7 @@ class RecordedEvent(msgspec.Struct, frozen=True):
     reason: str
     message: str
     pod: str
+    annotations: Mapping[str, str] = {}
 
 
 class ListeningRecorder(EventRecorder):
@@ -46,7 +47,13 @@ class ListeningRecorder(EventRecorder):
         self._time = clock
         self.events: list[RecordedEvent] = []
 
-    def normal(self, about: ObjectReference, reason: str, message: str) -> None:
+    def normal(
+        self,
+        about: ObjectReference,
+        reason: str,
+        message: str,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
         self.events.append(
             RecordedEvent(
                 self._time.now() / _SECOND,
@@ -54,6 +61,7 @@ class ListeningRecorder(EventRecorder):
                 reason,
                 message,
                 about.name,
+                annotations or {},
             )
         )
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from podstatus.base.clock import Clock
 from podstatus.node.decide.node_object import NodeBuilder
-from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.facts_collector import FactSources, NodeFactsCollector
 from podstatus.node.lease import LeaseService
 from podstatus.node.node_cache import NodeCache
@@ -45,13 +44,9 @@ def build_node(
     callbacks: NodeCallbacks,
     random: Callable[[], float] = random,
 ) -> NodeServices:
-    """Build the services of a node, and set the draft of `node_cache`.
-
-    Raises ValueError if `eviction_hard` is invalid.
-    """
-    thresholds = parse_thresholds(settings.eviction_hard)
-    collector = NodeFactsCollector(settings, sources, thresholds=thresholds, clock=clock)
-    builder = NodeBuilder(settings, thresholds)
+    """Build the services of a node, and set the draft of `node_cache`."""
+    collector = NodeFactsCollector(settings, sources, clock=clock)
+    builder = NodeBuilder(settings, sources.reserve)
 
     def refresh_draft() -> None:
         node_cache.set_draft(builder.new_node(collector.facts()).node)

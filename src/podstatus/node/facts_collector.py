@@ -1,21 +1,16 @@
 """Collect the inputs of the node status."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.kube.scalars.time import Time
+from podstatus.node.decide.capacity import Reserve, reserve_nothing
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.node_object import NodeFacts
-from podstatus.node.decide.pressure_conditions import (
-    PressureHistory,
-    Threshold,
-    pressures,
-    recovered_pressures,
-)
-from podstatus.node.decide.readings import MachineReading, UsageSnapshot
+from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 
@@ -31,25 +26,20 @@ class FactSources(msgspec.Struct, frozen=True, kw_only=True):
     """The port that the agent listens on; 0 until it does."""
     alert_conditions: Callable[[], tuple[AlertCondition, ...]]
     """Conditions that are True while an alert fires."""
+    pressures: Callable[[], tuple[str, ...]] = tuple
+    """The pressure conditions that are True."""
+    reserve: Reserve = reserve_nothing
+    """What eviction thresholds keep free."""
 
 
 class NodeFactsCollector:
-    """Collects facts, and keeps the history of pressures. Never blocks."""
+    """Collects the inputs of the node status at one moment. Never blocks."""
 
-    def __init__(
-        self,
-        settings: NodeSettings,
-        sources: FactSources,
-        *,
-        thresholds: Mapping[str, Threshold],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, settings: NodeSettings, sources: FactSources, *, clock: Clock) -> None:
         self._settings = settings
         self._sources = sources
         self.problems = sources.problems
-        self._thresholds = thresholds
         self._clock = clock
-        self._history = PressureHistory()
 
     def facts(self) -> NodeFacts:
         """The facts at this moment."""
@@ -61,16 +51,8 @@ class NodeFactsCollector:
             addresses=node_addresses(self._settings),
             port=sources.port(),
             machine=machine,
-            pressures=self._pressures(machine),
+            pressures=sources.pressures(),
             problems=self.problems(),
             alert_conditions=sources.alert_conditions(),
             now=Time.from_unix_nanos(now).truncated(),
         )
-
-    def _pressures(self, machine: MachineReading | None) -> frozenset[str]:
-        now, hold_seconds = self._clock.monotonic(), self._settings.pressure_transition_seconds
-        if machine is None:
-            return self._history.active(hold_seconds, now)
-        self._history = self._history.with_observation(pressures(machine, self._thresholds), now)
-        recovered = recovered_pressures(machine, self._thresholds)
-        return self._history.active(hold_seconds, now, recovered)

@@ -1,20 +1,9 @@
 """Settings of the node; `agent` reads them from files and flags."""
 
-from collections.abc import Mapping
-
 import msgspec
-from msgspec import field
 
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
-
-DEFAULT_EVICTION_HARD: Mapping[str, str] = {
-    "memory.available": "100Mi",
-    "nodefs.available": "10%",
-    "nodefs.inodesFree": "5%",
-}
-"""Upstream: DefaultEvictionHard, eviction/defaults_linux.go v1.36.4; without the signals of image
-filesystems, since this agent stores no images."""
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +34,10 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """If not 0, limits the pods to this number per core, at most `max_pods`."""
     capacity: dict[str, Quantity] = {}
     """Overrides of the machine's capacity, by resource."""
+    local_storage_isolation: bool = True
+    """Whether to report the capacity of local ephemeral storage."""
     kube_reserved: dict[str, Quantity] = {}
     system_reserved: dict[str, Quantity] = {}
-    eviction_hard: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_EVICTION_HARD))
-    """Thresholds by signal: a pressure begins below this amount or percentage."""
-    pressure_transition_seconds: float = 300.0
-    """How long a pressure condition stays True after the pressure was last observed."""
     status_update_seconds: float = 10.0
     """Interval between two computations of the status, which is sent if it changed."""
     status_report_seconds: float = 300.0

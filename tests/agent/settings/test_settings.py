@@ -125,6 +125,37 @@ VALUES: list[tuple[str, str, str, Any]] = [
         {"memory.available": "50Mi", "pid.available": "5%"},
     ),
     (
+        "merge_default_eviction_settings",
+        "true",
+        "mergeDefaultEvictionSettings: true",
+        True,
+    ),
+    (
+        "eviction_soft",
+        "memory.available<0%",
+        "evictionSoft: {memory.available: 0%}",
+        {"memory.available": "0%"},
+    ),
+    (
+        "eviction_soft_grace_period",
+        "memory.available=1m30s",
+        "evictionSoftGracePeriod: {memory.available: 1m30s}",
+        {"memory.available": "1m30s"},
+    ),
+    (
+        "eviction_minimum_reclaim",
+        "nodefs.available=500Mi,nodefs.inodesFree=2%",
+        "evictionMinimumReclaim: {nodefs.available: 500Mi, nodefs.inodesFree: 2%}",
+        {"nodefs.available": "500Mi", "nodefs.inodesFree": "2%"},
+    ),
+    ("eviction_max_pod_grace_period", "60", "evictionMaxPodGracePeriod: 60", 60),
+    (
+        "local_storage_capacity_isolation",
+        "false",
+        "localStorageCapacityIsolation: false",
+        False,
+    ),
+    (
         "feature_gates",
         "ContainerRestartRules=false",
         "featureGates: {ContainerRestartRules: false}",
@@ -209,6 +240,50 @@ def test_critical_pods_have_a_part_of_the_whole_time() -> None:
         "--shutdown-grace-period-critical-pods: 31 s exceeds the 30 s of "
         "--shutdown-grace-period, of which it is a part"
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, {"memory.available": "100Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%"}),
+        ({"eviction_hard": ""}, {}),
+        ({"eviction_hard": "pid.available<5%"}, {"pid.available": "5%"}),
+        (
+            {"eviction_hard": "nodefs.available<3%", "merge_default_eviction_settings": "true"},
+            {"memory.available": "100Mi", "nodefs.available": "3%", "nodefs.inodesFree": "1%"},
+        ),
+    ],
+)
+def test_default_thresholds_are_those_of_a_personal_machine(
+    flags: dict[str, str | None], expected: dict[str, str]
+) -> None:
+    assert found(flags=flags).settings.eviction_hard == expected
+
+
+def test_default_thresholds_in_a_cluster_are_the_kubelets(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.touch()
+    flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "runtime": "process"}
+    assert found(flags=flags).settings.eviction_hard == {
+        "memory.available": "100Mi",
+        "nodefs.available": "10%",
+        "nodefs.inodesFree": "5%",
+        "imagefs.available": "15%",
+        "imagefs.inodesFree": "5%",
+    }
+
+
+def test_a_soft_threshold_needs_a_grace_period() -> None:
+    (line,) = mistakes(flags={"eviction_soft": "memory.available<1Gi"})
+    assert line == (
+        "evictionSoft[memory.available] is 1Gi, without a grace period; "
+        "set evictionSoftGracePeriod[memory.available]"
+    )
+    flags: dict[str, str | None] = {
+        "eviction_soft": "memory.available<1Gi",
+        "eviction_soft_grace_period": "memory.available=30s",
+    }
+    assert found(flags=flags).settings.eviction_soft == {"memory.available": "1Gi"}
 
 
 def test_the_table_above_has_every_field_of_a_file() -> None:

@@ -12,12 +12,10 @@ from podstatus.node.decide.capacity import (
     node_allocatable,
     node_capacity,
 )
-from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE
 
 PLAIN = NodeSettings(name="node-c")
-DEFAULTS = parse_thresholds(PLAIN.eviction_hard)
 
 
 def amounts(**texts: str) -> dict[str, Quantity]:
@@ -50,29 +48,33 @@ def test_pods_get_what_is_not_reserved_nor_kept_free() -> None:
         system_reserved=amounts(cpu="150m"),
     )
     capacity = node_capacity(settings, MACHINE)
-    assert node_allocatable(capacity, settings, DEFAULTS) == amounts(
-        cpu="3750m", memory="7068Mi", ephemeral_storage="90Gi", pods="110"
-    )
+    assert node_allocatable(
+        capacity, settings, lambda _: amounts(memory="100Mi", ephemeral_storage="10Gi")
+    ) == amounts(cpu="3750m", memory="7068Mi", ephemeral_storage="90Gi", pods="110")
 
 
 def test_allocatable_is_never_negative() -> None:
     settings = NodeSettings(name="n", system_reserved=amounts(cpu="9", memory="9Gi"))
-    left = node_allocatable(node_capacity(settings, MACHINE), settings, {})
+    left = node_allocatable(node_capacity(settings, MACHINE), settings)
     assert (left["cpu"], left["memory"]) == ("0", "0")
 
 
 def test_what_others_offer_is_offered_in_full() -> None:
     capacity = amounts(cpu="4") | {"example.com/gpu": Quantity("2")}
-    assert node_allocatable(capacity, PLAIN, DEFAULTS) == capacity
+    assert node_allocatable(capacity, PLAIN) == capacity
 
 
 def test_a_node_that_does_not_know_what_it_has_has_a_problem() -> None:
     machine = structs.replace(MACHINE, disk=None)
-    assert missing_capacity(node_capacity(PLAIN, MACHINE)) == []
-    assert missing_capacity(node_capacity(PLAIN, machine)) == [
+    assert missing_capacity(node_capacity(PLAIN, MACHINE), PLAIN) == []
+    assert missing_capacity(node_capacity(PLAIN, machine), PLAIN) == [
         "missing node capacity for resources: ephemeral-storage"
     ]
-    assert missing_capacity({}) == [
+    isolated = NodeSettings(name="n", local_storage_isolation=False)
+    capacity = node_capacity(isolated, MACHINE)
+    assert "ephemeral-storage" not in capacity
+    assert missing_capacity(capacity, isolated) == []
+    assert missing_capacity({}, PLAIN) == [
         "missing node capacity for resources: cpu, memory, pods, ephemeral-storage"
     ]
 

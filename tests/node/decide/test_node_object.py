@@ -9,10 +9,9 @@ from podstatus.kube.objects.node import Node, NodeSpec, NodeStatus, Taint
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
-from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.settings import NodeSettings
-from tests.node.scene import INFO, MACHINE, SETTINGS
+from tests.node.scene import INFO, MACHINE, RESERVED, SETTINGS
 
 FACTS = NodeFacts(
     info=INFO,
@@ -28,7 +27,7 @@ TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 
 
 def descriptor(settings: NodeSettings = SETTINGS) -> NodeBuilder:
-    return NodeBuilder(settings, parse_thresholds(settings.eviction_hard))
+    return NodeBuilder(settings, lambda _: RESERVED)
 
 
 def test_a_new_node_shows_what_it_is() -> None:

@@ -7,6 +7,7 @@ from msgspec import structs
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.counts import EventCounts
+from podstatus.eviction.metrics import EvictionMetrics
 from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
@@ -99,6 +100,7 @@ class Watched:
             counts=self.counters.snapshot,
             runtime=_runtime(),
             workers=_worked(),
+            evictions=_evicted(),
             desired_pods=lambda: self.all,
             mirror_pods=lambda: [self.static],
             active_pods=lambda: self.pods,
@@ -220,6 +222,13 @@ def _runtime() -> RuntimeMetrics:
     metrics.relist_intervals.observe(1.0)
     metrics.relists.observe(0.1)
     metrics.pod_relists.observe(0.2)
+    return metrics
+
+
+def _evicted() -> EvictionMetrics:
+    metrics = EvictionMetrics()
+    metrics.evictions.inc("memory.available")
+    metrics.stats_age.observe(0.2, "memory.available")
     return metrics
 
 

@@ -124,3 +124,11 @@ def test_no_label_breaks_a_page(label: str, accept: str) -> None:
 def test_a_value_of_another_kind_is_a_mistake(metric: Metric, value: float | Histogram) -> None:
     with pytest.raises(TypeError, match=metric.name):
         render([Samples(metric, {metric.labels: value})])
+
+
+@pytest.mark.parametrize(("accept", "kind"), [("", "untyped"), (OPENMETRICS_TYPE, "unknown")])
+def test_a_counter_of_the_kubelet_without_a_suffix_keeps_its_name(accept: str, kind: str) -> None:
+    evictions = counter("kubelet_evictions", "Evictions.", "eviction_signal")
+    text = render([Samples(evictions, {("memory.available",): 2})], accept).body.decode()
+    assert f"# TYPE kubelet_evictions {kind}" in text
+    assert 'kubelet_evictions{eviction_signal="memory.available"} 2.0' in text

@@ -38,6 +38,8 @@ WANTED = [
     ("kubelet_mirror_pods", "", GAUGE),
     ("kubelet_working_pods", "lifecycle config static", GAUGE),
     ("kubelet_restarted_pods_total", "static", COUNTER),
+    ("kubelet_evictions", "eviction_signal", COUNTER),
+    ("kubelet_eviction_stats_age_seconds", "eviction_signal", USUAL),
     ("kubelet_started_pods_total", "", COUNTER),
     ("kubelet_started_containers_total", "container_type", COUNTER),
     ("kubelet_terminated_containers_total", "container_type exit_code reason", COUNTER),

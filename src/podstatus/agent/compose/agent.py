@@ -12,7 +12,7 @@ from podstatus.agent.compose.build_dependencies import BuildRuntime, build_depen
 from podstatus.agent.compose.drain import drain_node
 from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
 from podstatus.agent.compose.metric_pages import build_metric_pages
-from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.node_services import AgentNodeServices, build_usage
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.compose.pod_sources import SourceServices, source_names
 from podstatus.agent.compose.runtime import build_runtime, open_process_runtime
@@ -32,6 +32,7 @@ from podstatus.client import HttpNodeApi
 from podstatus.client.kubeconfig.server_url import host_and_port
 from podstatus.events import reasons
 from podstatus.kube.objects.runtime_facts import ContainerRunState
+from podstatus.node.decide.readings import MachineReading
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.runtime.port import ReportsProbes
 from podstatus.runtime.process.process_runtime import ProcessRuntime
@@ -71,9 +72,12 @@ class NodeAgent:
             node_name=settings.node_name,
         )
         firing = FiringAlerts(settings, context.alert_rules, clock)
-        self._pods = PodServices(shared, source_names(settings))
+        usage = build_usage(shared, on_reading=self._observe_reading)
+        self._pods = PodServices(shared, source_names(settings), usage)
         self._node = AgentNodeServices(
             shared,
+            usage,
+            pressures=lambda: self._pods.eviction.node_conditions,
             shutting_down=self._pods.shutdown.problem,
             on_recovered=self._pods.status_manager.reconcile,
             port=lambda: server.port,
@@ -126,6 +130,9 @@ class NodeAgent:
             watch_counts=watch_counts,
         )
         self._sources = SourceServices(shared, self._pods)
+
+    def _observe_reading(self, machine: MachineReading) -> bool:
+        return self._pods.eviction.observe(machine)
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
         """Run until cancelled; call `on_serving` once all servers listen. Raises AgentError."""
@@ -199,6 +206,7 @@ class NodeAgent:
                 self._pods.removed_pods,
                 self._pods.shutdown,
                 self._pods.resize_controller,
+                self._pods.eviction,
                 self._node.usage,
                 self._node.reflector,
                 *self._sources.build(),

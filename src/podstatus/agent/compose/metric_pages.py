@@ -48,6 +48,7 @@ def build_metric_pages(
         counts=pods.counters.snapshot,
         runtime=dependencies.runtime_metrics,
         workers=pods.worker_metrics,
+        evictions=pods.eviction.metrics,
         desired_pods=pods.pod_manager.pods,
         mirror_pods=pods.pod_manager.mirror_pods,
         active_pods=pods.pod_registry.active_pods,

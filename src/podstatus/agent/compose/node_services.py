@@ -5,13 +5,15 @@ from functools import partial
 
 from podstatus import __version__
 from podstatus.agent.compose.dependencies import AgentDependencies
+from podstatus.agent.settings.eviction import hard_thresholds
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.client import HttpNodeApi, node_reflector
 from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
+from podstatus.eviction.decide.settings import hard_eviction_reservation
 from podstatus.node.compose import NodeCallbacks, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
-from podstatus.node.decide.pressure_conditions import PressureMonitor, parse_thresholds
+from podstatus.node.decide.readings import MachineReading
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader, read_machine
@@ -44,11 +46,27 @@ class NodeEventRecorder:
         self._recorder.warn(self._about, reason, message)
 
 
+def build_usage(
+    dependencies: AgentDependencies, *, on_reading: Callable[[MachineReading], bool]
+) -> NodeUsage:
+    """Build the sampler of the usage of the node and its pods."""
+    return NodeUsage(
+        DiskReader(dependencies.settings.root_dir),
+        clock=dependencies.clock,
+        runtime=_runtime_usage(dependencies.counted_runtime),
+        read=read_machine,
+        heartbeat=dependencies.heartbeats.register("usage", max_silent_seconds=60),
+        on_reading=on_reading,
+    )
+
+
 class AgentNodeServices:
     def __init__(
         self,
         dependencies: AgentDependencies,
+        usage: NodeUsage,
         *,
+        pressures: Callable[[], tuple[str, ...]],
         shutting_down: NodeHealthCheck,
         on_recovered: Callable[[], None],
         port: Callable[[], int],
@@ -60,29 +78,22 @@ class AgentNodeServices:
             dependencies.heartbeats,
         )
         settings = node_settings(dependencies.settings, runtime)
-        thresholds = parse_thresholds(settings.eviction_hard)
-        pressure = PressureMonitor(thresholds, dependencies.signals.node_changed, clock=clock)
-        self.usage = NodeUsage(
-            DiskReader(dependencies.settings.root_dir),
-            clock=clock,
-            runtime=_runtime_usage(runtime),
-            read=read_machine,
-            heartbeat=heartbeats.register("usage", max_silent_seconds=60),
-            on_reading=pressure.observe,
-        )
+        self.usage = usage
         self.system_info = read_system_info(
             kubelet_version=kubelet_version(__version__),
             runtime_version=f"{runtime.name}://{runtime.version}",
         )
-        checks = (dependencies.pleg.unhealthy_reason, self.usage.problem, shutting_down)
+        checks = (dependencies.pleg.unhealthy_reason, usage.problem, shutting_down)
         self._services = build_node(
             settings,
             FactSources(
                 info=self.system_info,
-                usage=lambda: self.usage.snapshot,
+                usage=lambda: usage.snapshot,
                 problems=partial(node_problems, checks, heartbeats),
                 port=port,
                 alert_conditions=alert_conditions,
+                pressures=pressures,
+                reserve=partial(hard_eviction_reservation, hard_thresholds(dependencies.settings)),
             ),
             api=HttpNodeApi(dependencies.clients.node),
             events=dependencies.node_events,
@@ -150,8 +161,7 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None) -> NodeSetti
         pods_per_core=settings.pods_per_core,
         max_pods=settings.max_pods,
         capacity=dict(settings.node_capacity),
-        eviction_hard=dict(settings.eviction_hard),
-        pressure_transition_seconds=settings.eviction_pressure_transition_period,
+        local_storage_isolation=settings.local_storage_capacity_isolation,
         status_update_seconds=settings.node_status_update_frequency,
         status_report_seconds=settings.node_status_report_frequency,
         lease_duration_seconds=settings.node_lease_duration_seconds,

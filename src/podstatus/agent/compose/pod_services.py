@@ -1,8 +1,10 @@
 """Build the pod services: pod manager, mux, workers, probes, resize, status manager."""
 
+from collections.abc import Callable
 from functools import partial
 
 from podstatus.agent.compose.dependencies import AgentDependencies, Signal
+from podstatus.agent.compose.eviction import build_eviction_manager
 from podstatus.agent.compose.history import RecordingCounters
 from podstatus.agent.compose.removed_pods import RemovedPods
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
@@ -12,8 +14,10 @@ from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
 from podstatus.events.object_references import container_reference
+from podstatus.eviction.records import EvictionRecords
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
+from podstatus.node.machine.usage import NodeUsage
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
@@ -27,7 +31,7 @@ from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
-from podstatus.workers.admission.admit import AdmissionResult, admit
+from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.request_totals import PodAdmission, RequestTotals
@@ -53,7 +57,9 @@ from podstatus.workers.shutdown.manager import ShutdownManager
 class PodServices:
     """The pod services of a node, connected with each other."""
 
-    def __init__(self, dependencies: AgentDependencies, source_names: frozenset[str]) -> None:
+    def __init__(
+        self, dependencies: AgentDependencies, source_names: frozenset[str], usage: NodeUsage
+    ) -> None:
         """`source_names`: the sources that must deliver before pods are cleaned up."""
         settings, clock, recorder = dependencies.settings, dependencies.clock, dependencies.recorder
         runtime, signals = dependencies.counted_runtime, dependencies.signals
@@ -151,7 +157,16 @@ class PodServices:
             host_ips=dependencies.host_ips,
             on_init_finished=self.startup_latency.record_init_container_finished,
         )
-        self.workers = PodWorkers(shared, self.pod_syncer, on_finished=self._pod_finished)
+        evictions = EvictionRecords(root.folder("evictions"))
+        self.workers = PodWorkers(
+            shared,
+            self.pod_syncer,
+            on_finished=self._pod_finished,
+            find_eviction=evictions.find,
+        )
+        self.eviction = build_eviction_manager(
+            dependencies, shared, self.workers, usage, evictions, self.all_sources_ready
+        )
         signals.pod_changed.connect(self.workers.wake)
         self.shutdown = ShutdownManager(
             shared,
@@ -174,7 +189,9 @@ class PodServices:
         self.dispatcher = PodDispatcher(
             shared,
             self.workers,
-            PodAdmission(self.allocations, occupancy, partial(_admit, dependencies, self.shutdown)),
+            PodAdmission(
+                self.allocations, occupancy, partial(_admit, dependencies, self._rejection_for)
+            ),
             self.resize_controller,
             startup_latency=self.startup_latency,
             on_mirror=signals.mirror_changed,
@@ -197,6 +214,14 @@ class PodServices:
     def is_snapshot_complete(self) -> bool:
         """True while the snapshot cache has all pods of all sources."""
         return self.mux.all_sources_ready and self.snapshot_updater.is_idle
+
+    def _rejection_for(self, pod: Pod) -> AdmissionRejected | None:
+        """The rejection of a new pod because of a shutdown or of pressure."""
+        if (rejected := self.shutdown.rejection_for(pod)) is not None:
+            return rejected
+        if (rejection := self.eviction.rejection_for(pod)) is None:
+            return None
+        return AdmissionRejected(reason=rejection.reason, message=rejection.message)
 
     def _recompute_status(self, uid: PodUID) -> bool:
         return self.dispatcher.resync(uid)
@@ -230,12 +255,12 @@ def _prober_start(dependencies: AgentDependencies) -> Time:
 
 def _admit(
     dependencies: AgentDependencies,
-    shutdown: ShutdownManager,
+    rejection_for: Callable[[Pod], AdmissionRejected | None],
     pod: Pod,
     others: RequestedResources,
 ) -> AdmissionResult:
-    """Admit or reject a pod against the current Node; a draining node rejects."""
-    if (rejected := shutdown.rejection_for(pod)) is not None:
+    """Admit or reject a pod against the current Node; one that drains or is short rejects."""
+    if (rejected := rejection_for(pod)) is not None:
         return rejected
     node = dependencies.node_cache.current()
     max_pods = pod_capacity(node, dependencies.settings.max_pods)

@@ -75,7 +75,7 @@ def _to_text(setting: Setting, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        separator = "<" if setting.name == "eviction_hard" else "="
+        separator = "<" if setting.name in ("eviction_hard", "eviction_soft") else "="
         return ",".join(f"{name}{separator}{_to_text(setting, it)}" for name, it in value.items())
     if isinstance(value, tuple):
         return ",".join(_to_text(setting, item) for item in value)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from podstatus.agent.settings.default_root_dir import default_root_dir
+from podstatus.agent.settings.eviction import eviction_thresholds, with_default_eviction_hard
 from podstatus.agent.settings.model import BY_NAME, SETTINGS, AgentSettings
 from podstatus.agent.settings.schema.parse_kubelet_config import ConfigFile, parse_config
 from podstatus.agent.settings.schema.scalars import NODE_NAME, PROCESS, RUNTIMES
@@ -113,6 +114,7 @@ class _Loader:
         in_cluster = settings.kubeconfig is None and is_in_cluster(self._environment)
         settings = replace(settings, in_cluster=given.get("in_cluster", in_cluster))
         settings = replace(self._with_computed_defaults(settings), **given)
+        settings = with_default_eviction_hard(settings, given.get("eviction_hard"))
         # As a default, 0 picks a free port.
         return replace(settings, healthz_port=None) if given.get("healthz_port") == 0 else settings
 
@@ -158,6 +160,10 @@ def _conflicts(
     if not settings.embedded and "runtime" not in given:
         yield _missing_runtime(settings)
     yield from _port_conflicts(settings)
+    try:
+        eviction_thresholds(settings)
+    except ValueError as error:
+        yield str(error)
     total = settings.shutdown_grace_period
     critical = settings.shutdown_grace_period_critical_pods
     if critical > total:

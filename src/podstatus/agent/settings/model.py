@@ -14,6 +14,8 @@ from podstatus.agent.settings.schema.maps import (
     HEADERS,
     LABELS,
     PERIODS,
+    SIGNAL_AMOUNTS,
+    SIGNAL_PERIODS,
     TAINTS,
     THRESHOLDS,
 )
@@ -146,13 +148,54 @@ class AgentSettings:
     )
     eviction_hard: dict[str, str] = setting(
         THRESHOLDS,
-        "Thresholds below which the node reports a pressure condition. The agent never evicts "
-        "pods. Signals without a threshold are not monitored.",
-        default="memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
-        "imagefs.available<15%,imagefs.inodesFree<5%",
+        "Thresholds below which the node reports a pressure condition and evicts pods at once. "
+        "Signals without a threshold are not monitored.",
+        default_help="memory.available<100Mi,nodefs.available<1%,nodefs.inodesFree<1% with the "
+        "embedded API server, otherwise memory.available<100Mi,nodefs.available<10%,"
+        "nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
         field="evictionHard",
     )
     """Signal -> absolute (`100Mi`) or relative (`10%`) threshold."""
+    merge_default_eviction_settings: bool = setting(
+        BOOL,
+        "Use the default thresholds for the signals that --eviction-hard does not contain.",
+        default="false",
+        field="mergeDefaultEvictionSettings",
+    )
+    eviction_soft: dict[str, str] = setting(
+        THRESHOLDS,
+        "Thresholds below which the node reports a pressure condition, and evicts pods after the "
+        "signal's --eviction-soft-grace-period, such as memory.available<1Gi.",
+        default="",
+        field="evictionSoft",
+    )
+    eviction_soft_grace_period: dict[str, str] = setting(
+        SIGNAL_PERIODS,
+        "How long less than a soft threshold is available before pods are evicted, such as "
+        "memory.available=1m30s; required for each signal of --eviction-soft.",
+        default="",
+        field="evictionSoftGracePeriod",
+    )
+    eviction_minimum_reclaim: dict[str, str] = setting(
+        SIGNAL_AMOUNTS,
+        "How much more than the threshold to reclaim once it is met, such as "
+        "nodefs.available=500Mi.",
+        default="",
+        field="evictionMinimumReclaim",
+    )
+    eviction_max_pod_grace_period: int = setting(
+        integer(0),
+        "Maximum grace period in seconds of pods that are evicted because of a soft threshold.",
+        default="0",
+        field="evictionMaxPodGracePeriod",
+    )
+    local_storage_capacity_isolation: bool = setting(
+        BOOL,
+        "Report the capacity of local ephemeral storage, and evict pods that exceed a local "
+        "storage limit: limits of ephemeral-storage, and sizeLimit of emptyDir volumes.",
+        default="true",
+        field="localStorageCapacityIsolation",
+    )
     eviction_pressure_transition_period: float = setting(
         PERIOD,
         "How long to keep reporting a pressure condition after it was last observed.",

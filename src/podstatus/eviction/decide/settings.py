@@ -56,15 +56,17 @@ _PERCENTAGE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", r
 _SECOND = 1_000_000_000
 
 
-def merge_default_eviction_hard(hard: Settings | None, *, merge: bool) -> dict[str, str]:
+def merge_default_eviction_hard(
+    hard: Settings | None, *, merge: bool, defaults: Settings = DEFAULT_EVICTION_HARD
+) -> dict[str, str]:
     """Return `evictionHard` with the defaults: all of them if it is absent (None).
 
     `merge` is `mergeDefaultEvictionSettings`: the signals that `hard` lacks have their defaults
     too. Without it, signals that a present `hard` lacks are not monitored.
     """
     if hard is None:
-        return dict(DEFAULT_EVICTION_HARD)
-    return {**(DEFAULT_EVICTION_HARD if merge else {}), **hard}
+        return dict(defaults)
+    return {**(defaults if merge else {}), **hard}
 
 
 def parse_threshold_config(

@@ -4,10 +4,9 @@ Upstream: CapacityFromMachineInfo, cadvisor/util.go; MachineInfo, nodestatus/set
 GetNodeAllocatableReservation, cm/node_container_manager_linux.go v1.36.4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.decide.pressure_conditions import MEMORY_AVAILABLE, NODEFS_AVAILABLE, Threshold
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 
@@ -22,8 +21,13 @@ _NANO = 1_000_000_000
 _MILLI = 1_000_000
 _BINARY_RESOURCES = (MEMORY, STORAGE)
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_EVICTION_SIGNALS = {MEMORY: MEMORY_AVAILABLE, STORAGE: NODEFS_AVAILABLE}
-"""Resources with an eviction threshold, whose amount is not allocatable."""
+
+Reserve = Callable[[ResourceAmounts], ResourceAmounts]
+"""Returns what is not allocatable of this capacity, such as the amounts of eviction thresholds."""
+
+
+def reserve_nothing(_: ResourceAmounts) -> ResourceAmounts:
+    return {}
 
 
 def node_capacity(settings: NodeSettings, machine: MachineReading | None) -> dict[str, Quantity]:
@@ -34,25 +38,32 @@ def node_capacity(settings: NodeSettings, machine: MachineReading | None) -> dic
         cores = machine.cores
         capacity[CPU] = Quantity(str(cores))
         capacity[MEMORY] = binary_quantity(machine.memory_bytes)
-        if machine.disk is not None:
+        if machine.disk is not None and settings.local_storage_isolation:
             capacity[STORAGE] = binary_quantity(machine.disk.total_bytes)
     capacity[PODS] = Quantity(str(_pod_capacity(settings, cores)))
     return capacity | settings.capacity
 
 
 def node_allocatable(
-    capacity: ResourceAmounts, settings: NodeSettings, thresholds: Mapping[str, Threshold]
+    capacity: ResourceAmounts, settings: NodeSettings, reserve: Reserve = reserve_nothing
 ) -> dict[str, Quantity]:
-    """Capacity minus reservations and eviction thresholds, at least 0."""
+    """Capacity minus all reservations, at least 0."""
+    reservations = (settings.kube_reserved, settings.system_reserved, reserve(capacity))
     return {
-        name: _subtract(name, amount, _reserved(name, amount, settings, thresholds))
+        name: _subtract(name, amount, sum_reserved(name, reservations))
         for name, amount in capacity.items()
     }
 
 
-def missing_capacity(capacity: ResourceAmounts) -> list[str]:
+def sum_reserved(resource: str, reservations: Iterable[ResourceAmounts]) -> int:
+    """The reserved amount of a resource, in units of 1e-9."""
+    return sum(reserved[resource].nanos for reserved in reservations if resource in reserved)
+
+
+def missing_capacity(capacity: ResourceAmounts, settings: NodeSettings) -> list[str]:
     """A problem text if the capacity of a required resource is unknown."""
-    missing = [name for name in REQUIRED_RESOURCES if name not in capacity]
+    required = [n for n in REQUIRED_RESOURCES if n != STORAGE or settings.local_storage_isolation]
+    missing = [name for name in required if name not in capacity]
     return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
 
 
@@ -69,20 +80,6 @@ def _pod_capacity(settings: NodeSettings, cores: int) -> int:
     if settings.pods_per_core and cores:
         return min(settings.pods_per_core * cores, settings.max_pods)
     return settings.max_pods
-
-
-def _reserved(
-    name: str, capacity: Quantity, settings: NodeSettings, thresholds: Mapping[str, Threshold]
-) -> int:
-    """Reserved amount in units of 1e-9."""
-    nanos = 0
-    for reserved in (settings.kube_reserved, settings.system_reserved):
-        if name in reserved:
-            nanos += reserved[name].nanos
-    threshold = thresholds.get(_EVICTION_SIGNALS.get(name, ""))
-    if threshold is not None:
-        nanos += threshold.amount_of(capacity.nanos // _NANO) * _NANO
-    return nanos
 
 
 def _subtract(name: str, amount: Quantity, reserved: int) -> Quantity:

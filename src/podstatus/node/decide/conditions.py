@@ -5,15 +5,17 @@ change only together with its status; those of Ready change at once. Upstream: n
 v1.36.4.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
 
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.pressure_conditions import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
+MEMORY_PRESSURE = "MemoryPressure"
+DISK_PRESSURE = "DiskPressure"
+PID_PRESSURE = "PIDPressure"
 READY = "Ready"
 TRUE, FALSE = "True", "False"
 ALERT_CONDITION_PREFIX = "alerts.podstatus.dev/"
@@ -92,7 +94,7 @@ def update_conditions(
     node: str,
     current: Sequence[NodeCondition],
     *,
-    pressures: frozenset[str],
+    pressures: Collection[str],
     problems: Sequence[str],
     now: Time,
     alert_conditions: Sequence[AlertCondition] = (),

@@ -3,8 +3,6 @@
 Upstream: initialNode, updateNode and setNodeStatus, kubelet_node_status.go v1.36.4.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec import structs
 
@@ -22,12 +20,13 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.capacity import (
     HUGE_PAGES_PREFIX,
+    Reserve,
     missing_capacity,
     node_allocatable,
     node_capacity,
+    reserve_nothing,
 )
 from podstatus.node.decide.conditions import AlertCondition, NodeEvent, update_conditions
-from podstatus.node.decide.pressure_conditions import Threshold
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 
@@ -69,7 +68,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Port that the agent listens on; 0: `NodeSettings.port`."""
     machine: MachineReading | None = None
     """None before the first reading."""
-    pressures: frozenset[str] = frozenset()
+    pressures: tuple[str, ...] = ()
+    """The pressure conditions that are True."""
     problems: tuple[str, ...] = ()
     """Reasons why the node is not Ready."""
     alert_conditions: tuple[AlertCondition, ...] = ()
@@ -87,9 +87,9 @@ class DesiredNode(msgspec.Struct, frozen=True):
 class NodeBuilder:
     """Builds the Node from settings and facts. Stateless."""
 
-    def __init__(self, settings: NodeSettings, thresholds: Mapping[str, Threshold]) -> None:
+    def __init__(self, settings: NodeSettings, reserve: Reserve = reserve_nothing) -> None:
         self._settings = settings
-        self._thresholds = thresholds
+        self._reserve = reserve
 
     def new_node(self, facts: NodeFacts) -> DesiredNode:
         """The Node object to create at registration."""
@@ -129,12 +129,12 @@ class NodeBuilder:
         """
         # Keep amounts that cannot be read now, or that another client added.
         capacity = (node.status.capacity or {}) | node_capacity(self._settings, facts.machine)
-        allocatable = node_allocatable(capacity, self._settings, self._thresholds)
+        allocatable = node_allocatable(capacity, self._settings, self._reserve)
         conditions = update_conditions(
             self._settings.name,
             node.status.conditions or (),
             pressures=facts.pressures,
-            problems=(*facts.problems, *missing_capacity(capacity)),
+            problems=(*facts.problems, *missing_capacity(capacity, self._settings)),
             alert_conditions=facts.alert_conditions,
             now=facts.now,
         )

@@ -95,6 +95,8 @@ class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     at: int
     """Nanoseconds since the Unix epoch."""
+    monotonic: int = 0
+    """Monotonic time in nanoseconds."""
     machine: MachineReading
     node: Usage
     pods: Mapping[PodUID, Usage]

@@ -112,6 +112,7 @@ class NodeUsage:
         at = self._clock.now()
         snapshot = UsageSnapshot(
             at=at,
+            monotonic=self._clock.monotonic(),
             machine=machine,
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,

@@ -49,6 +49,18 @@ EPHEMERAL_CONTAINERS = gauge(
     "kubelet_managed_ephemeral_containers",
     "Number of ephemeral containers in the desired pods.",
 )
+EVICTIONS = counter(
+    "kubelet_evictions",
+    "Number of pods that were evicted, by signal, or by the name of the limit that the pod "
+    "exceeded.",
+    "eviction_signal",
+)
+EVICTION_STATS_AGE = histogram(
+    "kubelet_eviction_stats_age_seconds",
+    "Time between the collection of usage and the eviction of a pod because of it, by signal.",
+    DEFAULT_BUCKETS,
+    "eviction_signal",
+)
 RESTARTED_PODS = counter(
     "kubelet_restarted_pods_total",
     "Number of pods that were deleted and recreated with the same UID before they terminated.",

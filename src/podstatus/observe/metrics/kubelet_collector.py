@@ -7,6 +7,7 @@ import msgspec
 
 from podstatus.base.metric_values import OVERFLOW_LABEL_VALUE, Histogram
 from podstatus.client.rest.server_health import RequestMetrics
+from podstatus.eviction.metrics import EvictionMetrics
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
@@ -38,6 +39,7 @@ class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     counts: Callable[[], Counts]
     runtime: RuntimeMetrics
     workers: WorkerMetrics
+    evictions: EvictionMetrics
     desired_pods: Callable[[], Sequence[Pod]]
     mirror_pods: Callable[[], Sequence[Pod]]
     active_pods: Callable[[], Sequence[Pod]]
@@ -54,6 +56,8 @@ def kubelet_metrics(state: KubeletMetricsSource) -> Iterator[Samples]:
     yield from _status_samples(state.counts())
     yield from _runtime_samples(state.runtime)
     yield from _worker_samples(state.workers)
+    yield Samples(table.EVICTIONS, state.evictions.evictions.snapshot())
+    yield Samples(table.EVICTION_STATS_AGE, state.evictions.stats_age.snapshot())
     last = state.last_relist()
     yield single(table.RELIST_LAST_SEEN, None if last is None else float(last // _SECOND))
 

@@ -2,8 +2,8 @@
 
 Checked first: the size limits (`pod_limits`). Then, in upstream's order: operating system,
 supplemental groups, resources, node selector and affinity, node name, host ports, NoExecute taints.
-The first failed check is the reason. Not checked: pressure, devices, sysctls, AppArmor. There is no
-preemption for critical pods.
+The first failed check is the reason. Pressure is checked by `eviction`. Not checked: devices,
+sysctls, AppArmor. There is no preemption for critical pods.
 
 Upstream: predicateAdmitHandler, pkg/kubelet/lifecycle/predicate.go v1.36.4; rejectPod,
 kubelet.go.

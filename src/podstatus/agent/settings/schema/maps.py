@@ -14,6 +14,7 @@ from podstatus.agent.settings.schema.setting import InvalidValueError, ValueT, V
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.known_feature_gates import KNOWN_GATES, LOCKED_GATES
 from podstatus.kube.objects.node import Taint
+from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.names import label_value, qualified_name
 from podstatus.workers.shutdown.plan import ShutdownPeriod
@@ -176,8 +177,7 @@ def _parse_gate(name: str, value: Any) -> tuple[str, bool]:
 
 
 def _parse_threshold(signal: str, value: Any) -> tuple[str, str]:
-    if signal not in _SIGNALS:
-        raise InvalidValueError(signal, f"one of {', '.join(_SIGNALS)}")
+    _check_signal(signal)
     if not isinstance(value, str) or not _is_threshold(value):
         raise InvalidValueError(value, f"a quantity or percentage such as 100Mi or 10% ({signal})")
     return signal, value
@@ -190,6 +190,20 @@ def _is_threshold(text: str) -> bool:
         return Quantity.parse(text).nanos >= 0
     except QuantityError:
         return False
+
+
+def _parse_signal_period(signal: str, value: Any) -> tuple[str, str]:
+    _check_signal(signal)
+    try:
+        parse_duration(value if isinstance(value, str) else "")
+    except DurationError as error:
+        raise InvalidValueError(value, f"a duration such as 1m30s ({signal})") from error
+    return signal, value
+
+
+def _check_signal(signal: str) -> None:
+    if signal not in _SIGNALS:
+        raise InvalidValueError(signal, f"one of {', '.join(_SIGNALS)}")
 
 
 def _parse_amount(name: str, value: Any) -> tuple[str, Quantity]:
@@ -289,6 +303,16 @@ GATES = _map_type(
 )
 THRESHOLDS = _map_type(
     "SIGNAL<AMOUNT,…", "<", _parse_threshold, _to_map, allowed="memory.available<100Mi,…"
+)
+SIGNAL_PERIODS = _map_type(
+    "SIGNAL=DURATION,…",
+    "=",
+    _parse_signal_period,
+    _to_map,
+    allowed="memory.available=1m30s,…",
+)
+SIGNAL_AMOUNTS = _map_type(
+    "SIGNAL=AMOUNT,…", "=", _parse_threshold, _to_map, allowed="memory.available=100Mi,…"
 )
 AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, _to_map, allowed="cpu=2,memory=4Gi")
 HEADERS = _map_type(

@@ -52,7 +52,9 @@ def test_on_a_full_disk_exits_are_reported_pods_are_deleted_and_starts_wait(
     embedded_server: EmbeddedServer, small_disk: Path
 ) -> None:
     cluster = Cluster(embedded_server.access, NODE, embedded_server.new_namespace())
-    running = mortal_node(small_disk, "none", server=embedded_server, node=NODE)
+    # Pods are to outlive the full disk here: tests/agent/e2e/eviction has those that do not.
+    options = ("--eviction-hard", "")
+    running = mortal_node(small_disk, "none", *options, server=embedded_server, node=NODE)
     with running as node:
         # What it says is not to be lost.
         node.log_file = small_disk.parent / "agent.log"

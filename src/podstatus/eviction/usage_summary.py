@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from podstatus.eviction.decide.model import (
     ContainerResourceUsage,
     FilesystemUsage,
-    MemoryUsage,
+    NodeMemoryUsage,
     NodeResourceUsage,
     PidUsage,
     PodResourceUsage,
@@ -38,14 +38,14 @@ def node_usage(
     """Return the usage of the node as read at `at`; `pods_memory` is that of all pods."""
     nodefs = None if machine.disk is None else _nodefs(machine.disk, at)
     return NodeResourceUsage(
-        memory=MemoryUsage(
+        memory=NodeMemoryUsage(
             available_bytes=machine.memory_available_bytes,
             working_set_bytes=machine.memory_bytes - machine.memory_available_bytes,
             at=at,
         ),
         pods_memory=None
         if pods_memory_limit is None
-        else MemoryUsage(
+        else NodeMemoryUsage(
             available_bytes=pods_memory_limit - pods_memory, working_set_bytes=pods_memory, at=at
         ),
         nodefs=nodefs,

@@ -10,7 +10,7 @@ from podstatus.eviction.decide.model import (
     EvictionConfig,
     EvictionState,
     FilesystemUsage,
-    MemoryUsage,
+    NodeMemoryUsage,
     NodeResourceUsage,
     Observations,
     Thresholds,
@@ -29,7 +29,7 @@ def disk(available: int, at: int | None = None) -> Observations:
 
 
 def memory(available: int, at: int | None = None) -> Observations:
-    usage = MemoryUsage(available_bytes=available, working_set_bytes=100 - available, at=at)
+    usage = NodeMemoryUsage(available_bytes=available, working_set_bytes=100 - available, at=at)
     return make_signal_observations(NodeResourceUsage(memory=usage))
 
 

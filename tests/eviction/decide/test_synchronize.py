@@ -14,7 +14,7 @@ from podstatus.eviction.decide.model import (
     EvictionState,
     FilesystemLayout,
     FilesystemUsage,
-    MemoryUsage,
+    NodeMemoryUsage,
     NodeResourceUsage,
     PidUsage,
     PodResourceUsage,
@@ -28,7 +28,7 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_critical_pod
 from podstatus.kube.pod_resources import pod_request
 
 STARVED = NodeResourceUsage(
-    memory=MemoryUsage(available_bytes=1, working_set_bytes=99),
+    memory=NodeMemoryUsage(available_bytes=1, working_set_bytes=99),
     nodefs=FilesystemUsage(available_bytes=1, capacity_bytes=100, inodes=100, inodes_free=1),
     pids=PidUsage(max_pid=100, running=99),
 )
@@ -117,7 +117,7 @@ def test_a_second_cycle_without_a_new_observation_evicts_no_pod(
     pods, usage = drawn
     at = 5
     node = NodeResourceUsage(
-        memory=MemoryUsage(available_bytes=1, working_set_bytes=99, at=at),
+        memory=NodeMemoryUsage(available_bytes=1, working_set_bytes=99, at=at),
         nodefs=FilesystemUsage(
             available_bytes=1, capacity_bytes=100, inodes=100, inodes_free=1, at=at
         ),

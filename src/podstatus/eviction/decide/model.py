@@ -117,7 +117,7 @@ class EvictionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """None: as upstream."""
 
 
-class MemoryUsage(msgspec.Struct, frozen=True, kw_only=True):
+class NodeMemoryUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Memory of the node or of all pods; None where unknown."""
 
     available_bytes: int | None = None
@@ -170,8 +170,8 @@ class PodResourceUsage(msgspec.Struct, frozen=True, kw_only=True):
 class NodeResourceUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Usage of the node; None where unknown: signals without usage are not evaluated."""
 
-    memory: MemoryUsage | None = None
-    pods_memory: MemoryUsage | None = None
+    memory: NodeMemoryUsage | None = None
+    pods_memory: NodeMemoryUsage | None = None
     """All pods together, against the allocatable memory."""
     nodefs: FilesystemUsage | None = None
     imagefs: FilesystemUsage | None = None

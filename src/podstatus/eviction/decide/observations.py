@@ -14,7 +14,7 @@ from podstatus.eviction.decide.model import (
     NODEFS_INODES_FREE,
     PID_AVAILABLE,
     FilesystemUsage,
-    MemoryUsage,
+    NodeMemoryUsage,
     NodeResourceUsage,
     Observation,
     PidUsage,
@@ -40,7 +40,7 @@ def make_signal_observations(node: NodeResourceUsage) -> dict[Signal, Observatio
     return {signal: seen for signal, seen in observations.items() if seen is not None}
 
 
-def _memory(memory: MemoryUsage | None) -> Observation | None:
+def _memory(memory: NodeMemoryUsage | None) -> Observation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
     return Observation(

@@ -81,10 +81,10 @@ def _at(document: Document) -> int | None:
     return Time.parse(document["time"]) if "time" in document else None
 
 
-def _memory(document: Document | None) -> model.MemoryUsage | None:
+def _memory(document: Document | None) -> model.NodeMemoryUsage | None:
     if document is None:
         return None
-    return model.MemoryUsage(
+    return model.NodeMemoryUsage(
         available_bytes=document.get("availableBytes"),
         working_set_bytes=document.get("workingSetBytes"),
         at=_at(document),

@@ -1,6 +1,5 @@
 """`podstatus down` without a node: what is refused, and which files are removed."""
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -119,17 +118,16 @@ def test_other_files_and_the_targets_of_links_stay(tmp_path: Path) -> None:
     assert (tmp_path / "kept/file").exists()
 
 
-class TypedInput(io.StringIO):
+class TypedInput:
     """Standard input of a terminal on which a key ends the question."""
 
     def __init__(self, pressed: type[BaseException]) -> None:
-        super().__init__()
         self._pressed = pressed
 
     def isatty(self) -> bool:
         return True
 
-    def readline(self, _: int | None = -1) -> str:
+    def readline(self, _: int = -1) -> str:
         raise self._pressed
 
 

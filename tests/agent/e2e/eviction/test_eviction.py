@@ -57,7 +57,7 @@ def test_the_pod_that_fills_the_disk_goes_and_the_disk_is_free_again(small_disk:
     period = ("--eviction-pressure-transition-period", "10s")
     options = ("--eviction-hard", "nodefs.available<40%", "--no-history", *size, *period)
     with mortal_node(small_disk, "none", *options, node=NODE) as node:
-        node._log = small_disk.parent / "agent.log"
+        node.log_file = small_disk.parent / "agent.log"
         cluster = node.start_ready()
         cluster.create(writing("modest", 500))
         cluster.wait_ready("modest")
@@ -83,7 +83,7 @@ def test_the_pod_that_fills_the_disk_goes_and_the_disk_is_free_again(small_disk:
 def test_a_node_under_disk_pressure_has_the_taint_and_rejects_pods(small_disk: Path) -> None:
     options = ("--eviction-hard", "nodefs.available<99%", "--no-history")
     with mortal_node(small_disk, "none", *options, node=NODE) as node:
-        node._log = small_disk.parent / "agent.log"
+        node.log_file = small_disk.parent / "agent.log"
         cluster = node.start_ready()
         until(lambda: has_disk_pressure(cluster) and DISK_TAINT in taints(cluster), node.log)
         cluster.create(pod_of("late", "sleep", "1000", node=NODE))

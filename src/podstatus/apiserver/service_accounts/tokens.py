@@ -11,6 +11,8 @@ import hmac
 
 import msgspec
 
+from podstatus.base.msgspec_json import decode_json
+
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """The issuer, and the audience of tokens for this server."""
 USER_PREFIX = "system:serviceaccount:"
@@ -62,7 +64,7 @@ def verify(token: bytes, key: bytes, now: int) -> TokenClaims | None:
     try:
         if not hmac.compare_digest(_decode(signature), _signature(content, key)):
             return None
-        claims = msgspec.json.decode(_decode(content.partition(b".")[2]), type=TokenClaims)
+        claims = decode_json(_decode(content.partition(b".")[2]), TokenClaims)
     except (binascii.Error, msgspec.DecodeError, ValueError):
         return None
     if claims.iss != ISSUER or ISSUER not in claims.aud or not claims.nbf <= now < claims.exp:

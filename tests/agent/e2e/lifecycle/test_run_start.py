@@ -4,12 +4,14 @@ import json
 import shlex
 import shutil
 import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from podstatus.cli.program import PROGRAM_VARIABLE
 from podstatus.cli.register_commands import app
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
@@ -44,6 +46,8 @@ def said(words: list[str], home: Path) -> str:
 
 def test_a_node_with_two_sample_pods_is_there_soon(tmp_path: Path) -> None:
     with agent(tmp_path / "a folder") as started:
+        as_typed = shlex.join([sys.executable, "-P", "-m", "podstatus.cli"])
+        started.environment = ENVIRONMENT | {PROGRAM_VARIABLE: as_typed}
         cluster = started.start_ready()
         cluster.wait_ready("web", "worker")
         for pod in cluster.pods():

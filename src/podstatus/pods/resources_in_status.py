@@ -96,7 +96,7 @@ def _with_reported(
     corrected = dict(allocated)
     if cpu is None:
         _set_if_present(corrected, "cpu", old.get("cpu"))
-    elif max(cpu.milli_value, _milli(allocated.get("cpu"))) > min_cpu:
+    elif any(q.milli_value > min_cpu for q in (cpu, allocated.get("cpu")) if q is not None):
         corrected["cpu"] = cpu
     _set_if_present(corrected, "memory", old.get("memory") if memory is None else memory)
     return corrected
@@ -105,7 +105,3 @@ def _with_reported(
 def _set_if_present(resources: dict[str, Quantity], name: str, quantity: Quantity | None) -> None:
     if quantity is not None:
         resources[name] = quantity
-
-
-def _milli(quantity: Quantity | None) -> int:
-    return 0 if quantity is None else quantity.milli_value

@@ -187,6 +187,15 @@ US = entry("podstatus", 1, ready(".", "f:type", "f:lastTransitionTime"))
             [entry("new", 9, ready("f:status")), entry("old", 2, ready("f:reason"))],
             "new",
         ),
+        (
+            ForeignWrite(CONDITION, YES, NO),
+            [
+                structs.replace(entry("undated", 1, ready("f:status")), time=None),
+                entry("old", 2, ready("f:reason")),
+                entry("new", 9, ready("f:status")),
+            ],
+            "new",
+        ),
         # A manager of unchanged fields did not make the change.
         (
             ForeignWrite(CONDITION, NO, ("False", "Other", "because")),

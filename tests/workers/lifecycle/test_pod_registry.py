@@ -128,7 +128,8 @@ def test_other_pods_do_not_wait() -> None:
     old, new = life_of(make_pod("p", uid="old")), life_of(make_pod("p", uid="new"))
     assert not lives_of(old, new).waits_for_static_pod(new)
     static = life_of(make_static_pod("p", uid="static"))
-    assert not lives_of(static, new).waits_for_static_pod(new)
+    namesake = life_of(make_pod("p", namespace="kube-system", uid="namesake"))
+    assert not lives_of(static, namesake).waits_for_static_pod(namesake)
 
 
 def test_what_is_forgotten_is_not_known() -> None:

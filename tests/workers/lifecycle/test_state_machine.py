@@ -113,6 +113,7 @@ def test_a_new_pod_is_neither_ending_nor_cleaned_up() -> None:
             deleted=False,
             source_removed=False,
             finalized=False,
+            reclaimed=False,
             cleaned_up=False,
             recreated_as=None,
         )
@@ -126,8 +127,9 @@ def test_states_are_words_of_the_log() -> None:
 
 
 def test_a_pod_that_had_ended_and_was_deleted_while_the_agent_was_away_is_reclaimed() -> None:
-    life = finalized(admitted(pod("Failed", deleted=0), idle=True), cleaned_up=False)
-    assert life.state is PodWorkerState.TERMINATED
+    ended = pod("Failed", deleted=0)
+    life = finalized(admitted(ended, idle=True), cleaned_up=False)
+    assert (life.state, life.pod) == (PodWorkerState.TERMINATED, ended)
 
 
 def test_a_pod_deleted_while_its_books_are_closed_is_reclaimed_next() -> None:
@@ -220,7 +222,7 @@ def test_an_eviction_that_a_previous_agent_began_goes_on() -> None:
 
 def test_the_disk_of_a_finished_pod_can_be_reclaimed_before_it_is_deleted() -> None:
     lifecycle = reclaimed(FINISHED)
-    assert lifecycle.state is PodWorkerState.TERMINATED
+    assert (lifecycle.state, lifecycle.reclaimed) == (PodWorkerState.TERMINATED, True)
     assert not could_have_running_containers(lifecycle)
     cleaned = finalized(lifecycle, cleaned_up=True)
     assert cleaned.state is PodWorkerState.FINISHED

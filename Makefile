@@ -53,7 +53,7 @@ mutation: $(READY) ## change decisions in small ways; the tests must kill 95 % o
 	@nice -n 19 $(BIN)/python tools/mutation.py --sample $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
 test-real: $(READY) ## run slow tests, and the API server tests of make test against a real kube-apiserver
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
+	$(BIN)/python -m pytest -n 6 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
 
 real-parts: $(READY) ## build kube-apiserver (needs Go) and etcd for test-real, once
 	@$(BIN)/python tools/build_real_parts.py

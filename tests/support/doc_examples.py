@@ -38,6 +38,13 @@ from typing import NamedTuple
 SECONDS = 120.0
 """For what takes one or two, on a busy machine."""
 COLUMNS = 100
+_ON_TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp("bash", ["bash", "-c", sys.argv[1]])
+"""
+"""Runs the reader's shell on the terminal of its standard input, so that Ctrl-C signals its job."""
 CHECKOUT = "/home/me/podstatus"
 """The directory of the reader on all pages."""
 CTRL_C = "^C"
@@ -159,16 +166,19 @@ class Terminal:
         self._directory = directory
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+        modes = termios.tcgetattr(theirs)
+        modes[3] &= ~termios.ECHO  # pages show what commands write, not what is typed
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
         self._process = subprocess.Popen(
-            ["bash", "-c", script],  # noqa: S607 - the reader's shell
+            [sys.executable, "-c", _ON_TERMINAL, script],
             cwd=directory,
             env=environment,
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            start_new_session=True,
         )
         os.close(theirs)
+        self._terminal = ours
         self._written = b""
         self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
         self._reader.start()
@@ -193,7 +203,7 @@ class Terminal:
     def interrupt(self) -> str:
         """Press Ctrl-C, and wait for the end; return what was written meanwhile."""
         before = len(self.screen)
-        os.killpg(self._process.pid, signal.SIGINT)
+        os.write(self._terminal, b"\x03")
         self.wait()
         return self.screen[before:]
 

@@ -10,7 +10,7 @@ from podstatus.cli.errors import fail
 from podstatus.cli.options import StopAtEofOption, within
 from podstatus.cli.paused_gc import paused_gc
 from podstatus.cli.program import short_path
-from podstatus.cli.terminal import write_message
+from podstatus.cli.terminal import write
 
 if TYPE_CHECKING:
     from podstatus.agent.daemon.serve_apiserver import ServerInfo
@@ -105,7 +105,7 @@ def apiserver(
 
 def _announce_server(info: "ServerInfo") -> None:
     path = shlex.quote(short_path(info.kubeconfig))
-    write_message(
-        f"serving {info.url}, objects are stored {info.where}; press Ctrl-C to stop\n\n"
-        f"  kubectl --kubeconfig {path} get pods -A"
+    write(
+        f"serving {info.url}; press Ctrl-C to stop\n  objects are stored {info.where}\n\n"
+        f"  kubectl --kubeconfig {path} get pods -A\n"
     )

@@ -104,7 +104,7 @@ def test_a_stopped_agent_leaves_containers_that_down_ends_with_their_files(
     running = processes(node)
     stopped = podstatus(node, "stop")
     assert stopped.returncode == 0, stopped.stderr
-    assert "; the containers of 1 pod keep running; podstatus run continues" in stopped.stdout
+    assert "; the containers of 1 pod keep running; to continue with them: " in stopped.stdout
     assert node.wait() == 0
     assert any(process.is_running() for process in running)
     again = podstatus(node, "stop")

@@ -102,6 +102,6 @@ def test_one_that_never_reached_its_cluster_ends(tmp_path: Path) -> None:
             for started in agents:
                 started.wait_serving()
             check_end(*agents)
-            assert all("stopped; no containers are running. " in it.log() for it in agents)
+            assert all("stopped; no containers are running\n" in it.log() for it in agents)
     finally:
         server.stop()

@@ -108,7 +108,7 @@ def test_a_stopped_agent_leaves_containers_that_down_ends_with_their_files(
     assert node.wait() == 0
     assert any(process.is_running() for process in running)
     again = podstatus(node, "stop")
-    assert (again.returncode, "end them with: podstatus down --root-dir" in again.stderr) == (
+    assert (again.returncode, "; to end them: podstatus down --root-dir" in again.stderr) == (
         1,
         True,
     )

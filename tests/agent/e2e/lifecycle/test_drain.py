@@ -108,7 +108,7 @@ def test_pods_end_with_an_agent_that_is_to_drain(each_server: Server, tmp_path: 
         cluster.wait_ready("web", "quick")
         assert started.stop() == 0, started.log()
         assert "terminating 2 pods with priority 0, timeout 20 s\n" in started.log()
-        assert "stopped; all pods are terminated." in started.log()
+        assert "stopped; all pods are terminated\n" in started.log()
         for name in ("web", "quick"):
             check_terminated(cluster.pod(name) or {})
         assert readiness(cluster)[2] == "node is shutting down"

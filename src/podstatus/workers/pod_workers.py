@@ -100,7 +100,7 @@ class PodWorkers:
         if lifecycle is None:
             if pod.status.phase != "Running":
                 self._first_seen[pod.uid] = self._clock.monotonic()
-            requested = None
+            requested = self._find_eviction(pod.uid)
             self._transition(admitted(pod, idle=self._is_idle(pod.uid), requested=requested))
         else:
             self._transition(updated(lifecycle, pod))

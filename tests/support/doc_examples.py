@@ -20,6 +20,7 @@ an age, the width of columns and rules, and the bars of a chart. `…` on the pa
 in its line, or on a line of its own for any number of lines.
 """
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -178,9 +179,9 @@ class Terminal:
             stderr=theirs,
         )
         os.close(theirs)
-        self._terminal = ours
+        self._terminal = os.fdopen(ours, "r+b", buffering=0)
         self._written = b""
-        self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     @property
@@ -203,7 +204,8 @@ class Terminal:
     def interrupt(self) -> str:
         """Press Ctrl-C, and wait for the end; return what was written meanwhile."""
         before = len(self.screen)
-        os.write(self._terminal, b"\x03")
+        with contextlib.suppress(OSError):  # the command has just ended
+            self._terminal.write(b"\x03")
         self.wait()
         return self.screen[before:]
 
@@ -211,6 +213,7 @@ class Terminal:
         """Wait for the end; return the exit code."""
         code = self._process.wait(SECONDS)
         self._reader.join(SECONDS)
+        self._terminal.close()
         return code
 
     def close(self) -> None:
@@ -222,14 +225,10 @@ class Terminal:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self.wait()
 
-    def _read(self, terminal: int) -> None:
-        try:
-            while piece := os.read(terminal, 65536):
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := self._terminal.read(65536):
                 self._written += piece
-        except OSError:  # the other end is closed
-            pass
-        finally:
-            os.close(terminal)
 
 
 def difference(command: str, page: str, shown: str) -> str:

@@ -107,7 +107,7 @@ def test_the_wait_is_counted_from_the_exit() -> None:
 
 
 def test_a_container_may_exit_at_the_moment_of_its_start() -> None:
-    assert remaining(exited(restarted(), 0, seen=3), 3) == 7
+    assert remaining(exited(restarted(exit_at=-1), 0, seen=3), 3) == 7
 
 
 def test_an_exit_is_recorded_once() -> None:

@@ -59,6 +59,16 @@ def test_no_folder_has_too_many_modules(top: str) -> None:
     assert {folder: size for folder, size in sizes.items() if size > MAX_MODULES} == {}
 
 
+def test_no_test_module_imports_another() -> None:
+    imports = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.module}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and re.match(r"tests\..*\btest_", node.module or "")
+    ]
+    assert imports == []
+
+
 def test_a_public_class_name_is_used_once() -> None:
     places = defaultdict(list)
     for path in SOURCE.rglob("*.py"):

@@ -13,9 +13,9 @@ from podstatus.observe.history.sqlite_store import HistoryError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
+from tests.agent.compose.history_scene import leave, next_history, noted, words
 from tests.agent.compose.query_scene import PODS, a_pod, ask
-from tests.agent.compose.test_history import leave, next_history, noted, words
-from tests.agent.compose.test_status_view import a_node, is_ready, until
+from tests.agent.compose.status_view_scene import a_node, is_ready, until
 from tests.support.pod_services import PodServices
 
 POD = make_pod("web")

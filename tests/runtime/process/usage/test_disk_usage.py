@@ -18,7 +18,7 @@ from podstatus.runtime.process.usage.disk_usage import (
     PodMeter,
 )
 from podstatus.testing.clock import FakeClock
-from tests.runtime.process.usage.test_tree_usage import KI, fill
+from tests.runtime.process.usage.filled_files import KI, fill
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
 

@@ -9,16 +9,7 @@ from podstatus.runtime.process.usage.tree_usage import (
     MAX_ENTRIES,
     split_tree_usage,
 )
-
-KI = 1024
-
-
-def fill(file: Path, count: int) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("wb") as opened:
-        opened.write(os.urandom(count))
-        os.fsync(opened.fileno())  # some filesystems allocate blocks only when they write
-    return file
+from tests.runtime.process.usage.filled_files import KI, fill
 
 
 def _usage(

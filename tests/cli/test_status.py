@@ -92,6 +92,14 @@ def test_a_drained_node_has_a_remedy(tmp_path: Path) -> None:
     assert f"  to cancel   {cancel}\n" in result.stdout
 
 
+def test_an_observer_needs_no_remedy(tmp_path: Path) -> None:
+    with fake_node(tmp_path, node="", observes=True) as observer:
+        answers(observer)
+        result = status(tmp_path)
+    assert (result.exit_code, "drain" in result.stdout) == (0, False)
+    assert "  nodes       1, 1 Ready\n" in result.stdout
+
+
 def test_containers_of_a_stopped_node_of_the_current_directory_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from podstatus.cli.render.status_page import AgentState, SuggestedCommands, stat
 from podstatus.cli.terminal import write
 from podstatus.runtime.process.state.running_pods import running_pods
 from podstatus.web.v1.wire import StatusResponse
+from podstatus.workers.shutdown.progress import OFF
 
 _MAX_RESTARTS = 3
 
@@ -82,7 +83,7 @@ def _ask(state: AgentState, endpoints: AgentEndpoints) -> AgentState:
             checks=agent.health_checks(),
             status=query.get("/v1/status", {}, StatusResponse),
             nodes=query.nodes().nodes,
-            drain="" if agent.is_observer else agent.drain_progress().state,
+            drain=OFF if agent.is_observer else agent.drain_progress().state,
         )
     except RequestError as error:
         return msgspec.structs.replace(known, problem=str(error))

@@ -108,7 +108,10 @@ class AgentClient:
 
     def _drain(self, method: str) -> ShutdownProgress:
         if self.is_observer:
-            raise RequestError("a cluster observer has no pods to drain")
+            raise RequestError(
+                "a cluster observer has no pods to drain; "
+                "for a node of its cluster: kubectl drain NODE"
+            )
         body = b"".join(self.request("/drain", {}, method))
         try:
             return decode_json(body, ShutdownProgress)

@@ -19,6 +19,13 @@ def test_a_message_is_wrapped_between_words_and_around_commands() -> None:
     ]
 
 
+def test_a_root_directory_after_the_name_of_the_program_is_not_a_command() -> None:
+    message = f"podstatus: /srv/.podstatus is in use by {'many ' * 12}agents"
+    assert wrap_message(message, 60).splitlines()[0] == (
+        "podstatus: /srv/.podstatus is in use by many many many many"
+    )
+
+
 @pytest.mark.parametrize(
     "command",
     [

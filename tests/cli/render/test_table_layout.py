@@ -26,6 +26,17 @@ def test_names_are_not_cut() -> None:
     assert text(NARROW, 7) == ["NAME", "    STATUS", "a-long-name", "    ok"]
 
 
+def test_an_empty_cell_that_would_be_continued_takes_no_line() -> None:
+    table = Table(("NAME", "SUMMARY"), (("a-long-name-of-an-alert", ""), ("b", "It is down.")))
+    assert text(table, 30) == [
+        "NAME",
+        "    SUMMARY",
+        "a-long-name-of-an-alert",
+        "b",
+        "    It is down.",
+    ]
+
+
 def test_columns_come_closer_before_they_go_below() -> None:
     row = ("default", "web-7d4b9c6f5d-x2x9q", "1/1", "CrashLoopBackOff", "node-1")
     table = Table(("NAMESPACE", "NAME", "READY", "STATUS", "NODE"), (row,))

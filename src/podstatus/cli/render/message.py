@@ -4,10 +4,15 @@ import re
 import textwrap
 
 _COMMAND = re.compile(
-    r"(?<=: )(?:\S+ -P -m podstatus\.cli|'[^']*podstatus'|\S*podstatus|kubectl|make) .+?"
+    r"(?<!^podstatus: )(?<=: )"
+    r"(?:\S+ -P -m podstatus\.cli|'[^']*podstatus'|\S*podstatus|kubectl|make) .+?"
     r"(?=;|, or |$)"
 )
-"""A command that a message suggests: after a colon, until the end of the clause."""
+"""A command that a message suggests: after a colon, until the end of the clause.
+
+Not after the name of the program that begins each message: a root directory may follow it, such as
+`/home/me/.podstatus`.
+"""
 _NO_BREAK = "\x00"
 """Stands for a space at which a line is not broken."""
 

@@ -102,7 +102,8 @@ class TableLayout:
         first, *more = (wrap_text(last, self._last_width) if self._is_prose else [last]) or [""]
         lines = [self._line(group, [*names, first], styles) for group in self._groups]
         empty = [""] * len(names)
-        return lines + [self._line(self._groups[-1], [*empty, text], styles) for text in more]
+        lines += [self._line(self._groups[-1], [*empty, text], styles) for text in more]
+        return lines[:1] + [line for line in lines[1:] if line.plain.strip()]
 
     def _line(self, group: _ColumnGroup, cells: Sequence[str], styles: Sequence[str]) -> Text:
         line = Text(" " * group.indent)

@@ -184,7 +184,9 @@ def test_other_formats_and_types_refer_to_kubectl(server: ApiServerThread) -> No
     result = asked(server, "get", "pods", "web", "-o", "jsonpath={.spec}")
     assert "use wide, json, yaml, name; for others: " in result.stderr
     assert result.stderr.endswith(f"{kubectl} get pods web -o 'jsonpath={{.spec}}'\n")
-    assert asked(server, "get", "cm").stderr.endswith(f"for other objects: {kubectl} get cm\n")
+    assert asked(server, "get", "cm").stderr.endswith(
+        f"; use pods, nodes, events or alerts; for other types: {kubectl} get cm\n"
+    )
 
 
 def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
@@ -217,7 +219,11 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
             "cannot describe events, only pods and nodes; to list them: podstatus",
         ),
         (("describe", "node", "none"), 1, "node 'none' not found; see: podstatus get nodes"),
-        (("describe", "web"), 2, "unsupported type 'web'; use pods or nodes, as in: podstatus "),
+        (
+            ("describe", "web"),
+            2,
+            "unsupported type 'web'; use pods or nodes; for a pod of this name: podstatus ",
+        ),
         (("describe", "pod/none"), 1, "pod 'none' not found in namespace default"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],

@@ -245,6 +245,18 @@ def observer(tmp_path: Path) -> Iterator[FakeNode]:
         yield node
 
 
+def test_a_type_that_the_embedded_server_lacks_is_no_type_for_kubectl(tmp_path: Path) -> None:
+    kubectl = f"kubectl --kubeconfig {tmp_path / 'away'}"
+    embedded = {"kubeconfig": str(tmp_path / "away"), "certificate_authority": "ca.crt"}
+    with fake_node(tmp_path / "root", **embedded):
+        for verb in ("get", "describe", "delete"):
+            message = asked(tmp_path, verb, "web").stderr
+            assert f"for a pod of this name: podstatus {verb} pod web" in message
+            assert message.endswith(f"of the embedded API server: {kubectl} api-resources\n")
+        message = asked(tmp_path, "delete", "cm", "a", "b").stderr
+    assert message.endswith(f"; use pods; for other types: {kubectl} delete cm a b\n")
+
+
 @pytest.mark.usefixtures("observer")
 def test_of_an_observer_pods_are_shown_as_far_as_it_knows_them(tmp_path: Path) -> None:
     result = asked(tmp_path, "get", "pods", "-A", "-o", "wide", "--from", "agent")
@@ -268,7 +280,13 @@ def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
     ("words", "says"),
     [
         (["logs", "web"], "a cluster observer runs no pods; use kubectl logs or kubectl exec"),
-        (["drain"], "a cluster observer has no pods to drain"),
+        (
+            ["drain"],
+            (
+                "a cluster observer has no pods to drain; "
+                "for a node of its cluster: kubectl drain NODE"
+            ),
+        ),
     ],
 )
 def test_an_observer_is_no_node(

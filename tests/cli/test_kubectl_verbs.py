@@ -41,6 +41,7 @@ def test_the_kubectl_command_is_named(
         (("top", "pods"), "no command top; there is no metrics API; "),
         (("-n", "a", "get", "pods"), "options follow the command: podstatus get pods -n a\n"),
         (("--root-dir=/a b", "logs", "x"), "options follow the command: podstatus logs x '--root"),
+        (("pods", "-A"), "no command pods; to list them: podstatus get pods\n"),
         (("--namespace",), "options follow the command: podstatus get pods --namespace\n"),
         (("logs", "deploy/web"), "'deploy/web' is not a pod; write it as in web or pod/web"),
     ],
@@ -57,9 +58,15 @@ def test_an_option_of_kubectl_is_one_of_kubectl(tmp_path: Path) -> None:
         words = ["logs", "-l", "app=web", "--root-dir", str(root_dir), "--tail", "1"]
         result = CliRunner().invoke(app, words)
     assert result.exit_code == 2
-    assert "Error: No such option: -l\nkubectl may have it: " in result.stderr
+    assert "Error: No such option: -l\nkubectl may have it:\n  kubectl " in result.stderr
     kubectl = "kubectl --kubeconfig /srv/kubeconfig logs -l app=web --tail 1"
-    assert result.stderr.endswith(f": {kubectl}\n")
+    assert result.stderr.endswith(f"  {kubectl}\n")
+
+
+def test_a_misspelled_option_is_no_option_of_kubectl() -> None:
+    result = CliRunner().invoke(app, ["get", "pods", "--namespaces", "a"])
+    assert "No such option: --namespaces (Possible options: " in result.stderr
+    assert "kubectl" not in result.stderr
 
 
 def test_other_words_are_no_commands() -> None:

@@ -98,7 +98,8 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
         return Finding("root-dir", PROBLEM, str(error)), False
     if holder is not None:
         message = f"an agent is already running in {path} (pid {holder.pid}, since {holder.since})"
-        return Finding("root-dir", HINT, message, "a second agent needs another --root-dir"), True
+        another = suggested_command("run --root-dir PATH --use-free-ports")
+        return Finding("root-dir", HINT, message, f"for a second one: {another}"), True
     if (path / LOCK_FILE).exists() and os.access(path, os.W_OK):
         return _stopped_node(path), False
     existing = _nearest_existing(path)

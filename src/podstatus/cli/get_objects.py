@@ -5,7 +5,6 @@ unreachable the agent is queried, which has the newest state of its own pods.
 """
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -20,7 +19,6 @@ from podstatus.cli.client.request_errors import (
     RequestError,
     ServerUnavailableError,
 )
-from podstatus.cli.client.running_agent import kubectl_command
 from podstatus.cli.client.server_objects import (
     POD_KIND,
     ObjectList,
@@ -197,15 +195,13 @@ def _decode(document: Document, kind: type[T]) -> T:
 
 
 def _parse_kind(name: str, supported: str, options: SourceOptions, verb: str) -> ResourceKind:
-    """Return the type; exit with code 2 and a kubectl command for one that is not supported."""
+    """Return the type; exit with code 2 if it is not supported."""
     kind = find_resource_kind(name)
     if kind is None:
-        words = f"{verb} {shlex.quote(name)}"
-        usage_error(
-            f"unsupported type {name!r}; use {supported}, as in: "
-            f"{suggested_command(f'{verb} pod {shlex.quote(name)}')}; for other objects: "
-            f"{kubectl_command(words, options.root_dir, os.environ, options.kubeconfig)}"
-        )
+        from podstatus.cli.unsupported_type import refuse_type
+
+        root_dir, kubeconfig = options.root_dir, options.kubeconfig
+        refuse_type(verb, name, supported=supported, root_dir=root_dir, kubeconfig=kubeconfig)
     return kind
 
 

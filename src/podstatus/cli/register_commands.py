@@ -68,13 +68,19 @@ class LazyCommand(TyperCommand):
         try:
             context = self.load().make_context(info_name, args, parent, **extra)
         except TyperException as error:
-            if self.name in _IN_KUBECTL and error.message.startswith("No such option"):
-                error.message += f"\nkubectl may have it: {in_kubectl([str(self.name), *words])}"
+            if self.name in _IN_KUBECTL and _is_unknown_option(error):
+                error.message += f"\nkubectl may have it:\n  {in_kubectl([str(self.name), *words])}"
             raise
         if self.name not in _WITH_SETTINGS:
             remember_options(context.params)
             context.call_on_close(forget_options)
         return context
+
+
+def _is_unknown_option(error: Any) -> bool:
+    """True for an option that this command does not have, nor one of a similar name."""
+    message = str(error.message)
+    return message.startswith("No such option") and error.format_message() == message
 
 
 class _Commands(TyperGroup):

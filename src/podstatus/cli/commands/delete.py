@@ -1,11 +1,9 @@
 """`podstatus delete`: delete pods, for machines without kubectl."""
 
-import shlex
 from typing import Annotated
 
 import typer
 
-from podstatus.cli.commands.kubectl_verbs import in_kubectl
 from podstatus.cli.completion import complete_pods
 from podstatus.cli.errors import report_errors, usage_error
 from podstatus.cli.options import (
@@ -17,7 +15,6 @@ from podstatus.cli.options import (
     with_bundle,
     within,
 )
-from podstatus.cli.program import suggested_command
 
 KindArgument = Annotated[
     str,
@@ -110,10 +107,11 @@ def delete(
     """
     kind, given = parse_names(kind, names or ())
     if kind.lower() not in POD_KINDS:
-        example = suggested_command(f"delete pod {shlex.quote(kind)}")
-        kubectl = in_kubectl(["delete", kind, *given])
-        usage_error(
-            f"unsupported type {kind!r}; to delete a pod: {example}; for other objects: {kubectl}"
+        from podstatus.cli.unsupported_type import refuse_type
+
+        root_dir, kubeconfig = options.root_dir, options.kubeconfig
+        refuse_type(
+            "delete", kind, given, supported="pods", root_dir=root_dir, kubeconfig=kubeconfig
         )
     if sum(map(bool, (given, options.selector, options.all_, options.filename))) != 1:
         usage_error("pass either names of pods, --selector, --all, or --filename")

@@ -36,6 +36,8 @@ _INSTEAD = {
     "version": ("the version is an option", "--version"),
 }
 """Those that do not work, with a reason and what helps."""
+_LISTED = frozenset(("pod", "pods", "po", "node", "nodes", "no", "event", "events", "ev"))
+"""Types that `get` lists."""
 _ROOT_DIR = "--root-dir"
 _WITH_VALUE = ("-n", "--namespace", "--kubeconfig", _ROOT_DIR)
 
@@ -51,6 +53,8 @@ def check_kubectl_habits(words: Sequence[str]) -> None:
     if verb in _INSTEAD:
         reason, instead = _INSTEAD[verb]
         usage_error(f"no command {verb}; {reason}: {suggested_command(instead)}")
+    if verb in _LISTED:
+        usage_error(f"no command {verb}; to list them: {suggested_command(f'get {verb}')}")
     if verb.split("=")[0] in _WITH_VALUE:
         _refuse_leading_option(words)
 

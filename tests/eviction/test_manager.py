@@ -199,6 +199,23 @@ async def test_a_container_above_its_storage_limit_is_evicted(tmp_path: Path) ->
         assert len(scene.evicted("p")) == 1
 
 
+async def test_a_pod_is_evicted_under_pressure_beside_one_above_its_limit_that_terminates(
+    tmp_path: Path,
+) -> None:
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(_with_volume(a_pod("leaving", "stop=10m", grace=900), "10Mi"))
+        scene.node.create(a_pod("big", "memory=7500Mi, stop-exit=143"))
+        await scene.node.passes(4)
+        scene.node.delete("leaving", grace=900)
+        await scene.node.passes(2)
+        scene.disks = {"leaving": _uses(data=11 * MI)}
+        await scene.passes(10)
+        assert scene.node.looks("big") == EVICTED
+        assert len(scene.evicted("big")) == 1
+        assert scene.evicted("leaving") == []
+        assert scene.node.looks("leaving").startswith("Running")
+
+
 async def test_files_of_finished_pods_are_removed_before_a_pod_is_evicted(tmp_path: Path) -> None:
     async with EvictionScene(tmp_path) as scene:
         scene.node.create(a_pod("done", "run=1s", policy="Never"))

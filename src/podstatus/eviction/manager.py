@@ -4,7 +4,8 @@
                      └► pressure conditions: Node status, admission
 
 One pod is evicted at a time for the node; all pods above a limit of their own at once. A pod that
-terminates already is not evicted: the manager waits for it once, then passes over it.
+terminates already is not evicted: if it is the first in the ranking, the manager waits for it once,
+then passes over it.
 
 Upstream: managerImpl, pkg/kubelet/eviction/eviction_manager.go v1.36.4.
 """
@@ -180,8 +181,12 @@ class EvictionManager:
     def _decide(self, snapshot: UsageSnapshot) -> EvictionDecision:
         summary = usage_summary(snapshot, self._node.pods_memory_limit())
         pods = [it.pod for it in self._registry.all() if it.pod is not None and self._is_viable(it)]
+        terminating = {pod.uid for pod in pods if self._is_terminating(pod.uid)}
         before = self._state.node_conditions
-        decision = synchronize(self._state, self._config, summary, pods, self._clock.monotonic())
+        now = self._clock.monotonic()
+        decision = synchronize(
+            self._state, self._config, summary, pods, now, terminating=terminating
+        )
         self._state = decision.state
         if self._state.node_conditions != before:
             logger.info("pressure changed: conditions=%s", ",".join(self._state.node_conditions))

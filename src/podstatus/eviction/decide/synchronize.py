@@ -6,7 +6,7 @@ upstream reclaims memory first and otherwise chooses at random; here the order i
 configuration.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from podstatus.eviction.decide.messages import eviction_message
 from podstatus.eviction.decide.model import (
@@ -39,7 +39,7 @@ from podstatus.eviction.decide.storage_limits import (
     IMMEDIATE_GRACE_PERIOD_SECONDS,
     storage_limit_evictions,
 )
-from podstatus.kube.objects.pod import Pod, is_critical_pod
+from podstatus.kube.objects.pod import Pod, PodUID, is_critical_pod
 
 _NODEFS = (NODEFS_AVAILABLE, NODEFS_INODES_FREE)
 _IMAGEFS = (IMAGEFS_AVAILABLE, IMAGEFS_INODES_FREE)
@@ -52,14 +52,22 @@ def synchronize(
     summary: UsageSummary,
     pods: Sequence[Pod],
     now: int,
+    *,
+    terminating: Collection[PodUID] = (),
 ) -> EvictionDecision:
-    """Decide one cycle for the active pods; `now` is a monotonic time in nanoseconds."""
+    """Decide one cycle for the active pods; `now` is a monotonic time in nanoseconds.
+
+    `terminating`: those of the pods that terminate already. They are ranked, since their end frees
+    resources, but are not evicted for a limit of their own. Upstream evicts them again, and no
+    other pod in the same cycle.
+    """
     if not config.thresholds and not config.local_storage_isolation:
         return EvictionDecision(state=state)
     observations = make_signal_observations(summary.node)
     state, to_reclaim = update_pressure(state, config, observations, now)
     if config.local_storage_isolation:
-        evictions = storage_limit_evictions(pods, summary.pods, config.layout)
+        staying = [pod for pod in pods if pod.uid not in terminating]
+        evictions = storage_limit_evictions(staying, summary.pods, config.layout)
         if evictions:
             return EvictionDecision(state=state, limit_evictions=evictions)
     if not to_reclaim:

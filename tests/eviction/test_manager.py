@@ -352,3 +352,32 @@ async def test_an_eviction_that_was_interrupted_is_completed_once(
         assert shown[-1] == EVICTED
         assert scene.node.calls("start").count("start p a-1") == 0
         assert not list((tmp_path / "evictions").glob("*"))
+
+
+@pytest.mark.parametrize("steps", range(24))
+async def test_an_interrupted_eviction_is_completed_although_the_pod_was_deleted(
+    tmp_path: Path, steps: int
+) -> None:
+    """The agent ends after so many iterations; the pod is deleted before the next one starts."""
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(a_pod("p", "memory=7500Mi, stop-exit=143"))
+        await scene.node.passes(4)
+        await scene.read()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        began = any((tmp_path / "evictions").glob("*.json"))
+        await scene.node.stop()
+        scene.node.delete("p")
+        deleted: list[Pod] = []
+        scene.node.api.before_delete = deleted.append
+        await scene.node.start()
+        await scene.passes(40)
+        (pod,) = deleted
+        assert pod.status.phase == "Failed"
+        if began:
+            assert pod.status.reason == "Evicted"
+            assert pod.status.message.startswith("The node was low on resource: memory. ")
+            assert "DisruptionTarget" in [c.type for c in pod.status.conditions or ()]
+        assert scene.node.pod("p") is None
+        assert len(scene.evicted("p")) <= 1
+        assert not list((tmp_path / "evictions").glob("*"))

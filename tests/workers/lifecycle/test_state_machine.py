@@ -220,6 +220,14 @@ def test_an_eviction_that_a_previous_agent_began_goes_on() -> None:
     assert (ended.state, ended.eviction) == (PodWorkerState.TERMINATED, Eviction())
 
 
+def test_an_eviction_that_a_previous_agent_began_goes_on_in_a_pod_that_was_deleted_since() -> None:
+    requested = RequestedEviction(eviction=EVICTED, grace_seconds=7)
+    lifecycle = admitted(pod("Running", deleted=20), idle=False, requested=requested)
+    assert (lifecycle.state, lifecycle.deleted) == (PodWorkerState.TERMINATING, True)
+    assert (lifecycle.eviction, lifecycle.grace_seconds) == (EVICTED, 7)
+    assert admitted(pod(deleted=2), idle=False, requested=requested).grace_seconds == 2
+
+
 def test_the_disk_of_a_finished_pod_can_be_reclaimed_before_it_is_deleted() -> None:
     lifecycle = reclaimed(FINISHED)
     assert (lifecycle.state, lifecycle.reclaimed) == (PodWorkerState.TERMINATED, True)

@@ -83,16 +83,15 @@ def admitted(pod: Pod, *, idle: bool, requested: RequestedEviction | None = None
 
     `idle`: the runtime runs no container of it. An idle pod in a terminal phase, which finished
     before the agent started, begins in TERMINATED. `requested`: the eviction that a previous agent
-    began.
+    began; it came before a deletion that the pod shows.
     """
     lifecycle = PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
     if idle and is_terminal_phase(pod.status.phase):
         deleted = pod.metadata.deletion_timestamp is not None
         return structs.replace(lifecycle, state=PodWorkerState.TERMINATED, deleted=deleted)
-    lifecycle = updated(lifecycle, pod)
-    if requested is None:
-        return lifecycle
-    return evicted(lifecycle, requested.eviction, requested.grace_seconds)
+    if requested is not None:
+        lifecycle = evicted(lifecycle, requested.eviction, requested.grace_seconds)
+    return updated(lifecycle, pod)
 
 
 def orphaned(uid: PodUID, namespace: str, name: str) -> PodLifecycle:

@@ -105,6 +105,23 @@ async def test_disk_pressure_ends_soon_after_space_was_freed(tmp_path: Path) -> 
         assert scene.conditions() == []
 
 
+async def test_disk_pressure_that_has_ended_returns_only_when_a_threshold_is_met(
+    tmp_path: Path,
+) -> None:
+    async with EvictionScene(tmp_path) as scene:
+        scene.disk_available = GI
+        await scene.passes(10)
+        scene.disk_available = 50 * GI
+        await scene.passes(10)
+        scene.disk_available = 15 * GI  # less than twice the threshold
+        await scene.passes(10)
+        assert scene.conditions() == []
+        assert scene.changes == 2
+        scene.disk_available = 9 * GI
+        await scene.passes(2)
+        assert scene.conditions() == ["DiskPressure"]
+
+
 @pytest.mark.parametrize(
     ("requests", "is_admitted"),
     [({}, False), ({"memory": "1Mi"}, True)],

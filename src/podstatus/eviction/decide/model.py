@@ -203,7 +203,7 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     node_conditions: tuple[str, ...] = ()
     """The pressure conditions that are True, in the order of `PRESSURE_CONDITIONS`."""
     conditions_observed_at: Mapping[str, int] = {}
-    """When each pressure was last observed."""
+    """When the pressure of each of `node_conditions` was last observed."""
     first_observed_at: Mapping[EvictionThreshold, int] = {}
     """Since when each threshold is met."""
     thresholds_met: Thresholds = ()

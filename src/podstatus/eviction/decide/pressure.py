@@ -93,9 +93,11 @@ def update_pressure(
         for threshold, at in first_observed_at.items()
         if now - at >= threshold.grace_period
     )
+    conditions = _active_conditions(observed_at, config, observations, now)
     updated = EvictionState(
-        node_conditions=_active_conditions(observed_at, config, observations, now),
-        conditions_observed_at=observed_at,
+        node_conditions=conditions,
+        # A condition that ended early must not return once less than the ample space is left.
+        conditions_observed_at={name: observed_at[name] for name in conditions},
         first_observed_at=first_observed_at,
         thresholds_met=grace_period_met,
         observations=observations,

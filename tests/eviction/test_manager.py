@@ -314,6 +314,57 @@ async def test_a_pod_that_terminates_already_is_waited_for(tmp_path: Path) -> No
         assert scene.node.looks("staying") == RUNNING
 
 
+@pytest.mark.parametrize(
+    ("removal", "is_next_evicted"), [(5, False), (100, True)], ids=["removed", "late"]
+)
+async def test_the_next_pod_waits_at_most_30_s_until_the_files_of_a_deleted_one_are_removed(
+    tmp_path: Path, removal: float, *, is_next_evicted: bool
+) -> None:
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(a_pod("leaving", "stop=4s"))
+        scene.node.create(a_pod("staying", "stop-exit=143"))
+        scene.disks = {"leaving": _uses(logs=GI), "staying": _uses(logs=MI)}
+        await scene.passes(4)
+
+        def free(_: object) -> None:
+            scene.disk_available = 50 * GI
+
+        scene.node.runtime.before_remove = free
+        scene.node.runtime.removal = removal
+        scene.node.delete("leaving")
+        await scene.node.passes(1)
+        scene.disk_available = GI
+        await scene.passes(28)
+        assert scene.evicted("staying") == []
+        await scene.passes(12)
+        assert bool(scene.evicted("staying")) is is_next_evicted
+
+
+async def test_the_next_pod_waits_until_the_status_of_one_without_a_record_is_delivered(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "evictions").touch()  # no record can be written
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(a_pod("first", "stop-exit=143"))
+        scene.node.create(a_pod("second"))
+        scene.disks = {"first": _uses(logs=GI), "second": _uses(logs=MI)}
+        await scene.passes(4)
+
+        def free(_: object) -> None:
+            scene.disk_available = 50 * GI
+
+        scene.node.runtime.before_remove = free
+        scene.node.server_is_away()
+        scene.disk_available = GI
+        await scene.passes(6)
+        scene.node.server_is_back()
+        await scene.passes(20)
+        assert scene.node.looks("first") == EVICTED
+        assert scene.evicted("second") == []
+        assert scene.node.looks("second") == RUNNING
+        assert scene.conditions() == []
+
+
 async def test_no_pod_is_evicted_before_all_sources_have_delivered(tmp_path: Path) -> None:
     async with EvictionScene(tmp_path) as scene:
         scene.node.create(a_pod("p", "memory=7500Mi, stop-exit=143"))

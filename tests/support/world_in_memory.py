@@ -128,6 +128,8 @@ class TroubledRuntime(SimulatedRuntime):
         self.lies = False
         self.interruption = 0.0
         """How many seconds it takes to interrupt a start."""
+        self.removal = 0.0
+        """How many seconds it takes to remove the files of a pod."""
         self.calls: list[str] = []
         """What it was asked to do, as in `start p a-0`, by the names of pods."""
         self.before_start: Callable[[Pod, Container], None] = lambda *_: None
@@ -164,6 +166,8 @@ class TroubledRuntime(SimulatedRuntime):
 
     async def remove_pod(self, uid: PodUID) -> None:
         if self._does("remove", uid, "pod"):
+            if self.removal:
+                await self._clock.wait(self.removal)
             self.before_remove(uid)
             await super().remove_pod(uid)
 

@@ -1,6 +1,6 @@
 """Evict pods when the node runs out of a resource, or a pod exceeds a local storage limit.
 
-    usage ─► decide.synchronize ─► record ─► PodWorkers.kill ─► wait until the pod has terminated
+    usage ─► decide.synchronize ─► record ─► PodWorkers.kill ─► wait until the pod is finished
                      └► pressure conditions: Node status, admission
 
 One pod is evicted at a time for the node; all pods above a limit of their own at once. A pod that
@@ -156,7 +156,7 @@ class EvictionManager:
         try:
             evicted = await self.synchronize_once()
             if evicted:
-                await self._wait_terminated(evicted)
+                await self._wait_finished(evicted)
                 await self._node.sample()
         except Exception:
             logger.exception("eviction failed, will retry")
@@ -164,7 +164,7 @@ class EvictionManager:
         return bool(evicted)
 
     async def synchronize_once(self) -> Sequence[PodUID]:
-        """Observe, and evict pods if necessary. Return the pods whose termination to wait for."""
+        """Observe, and evict pods if necessary. Return the pods whose end to wait for."""
         await self._remove_settled_records()
         snapshot = self._node.snapshot()
         if snapshot is None:
@@ -297,13 +297,20 @@ class EvictionManager:
         lifecycle = self._registry.get(uid)
         return lifecycle is not None and lifecycle.state is PodWorkerState.SYNC
 
-    async def _wait_terminated(self, uids: Collection[PodUID]) -> None:
-        """Wait until the containers of all these pods have ended, for a limited time."""
-        await self._wait_until(lambda: not any(map(self._is_terminating, uids)))
-        late = {uid for uid in uids if self._is_terminating(uid)}
+    async def _wait_finished(self, uids: Collection[PodUID]) -> None:
+        """Wait until the files of all these pods can be removed, or are, for a limited time.
+
+        Before that the eviction of another pod could be needless. Upstream: waitForPodsCleanup.
+        """
+        await self._wait_until(lambda: all(map(self._has_finished, uids)))
+        late = {uid for uid in uids if not self._has_finished(uid)}
         if late:
-            logger.warning("evicted pods did not terminate in time: pods=%d", len(late))
-        self._passed_over = {uid for uid in self._passed_over if self._is_terminating(uid)} | late
+            logger.warning("evicted pods did not finish in time: pods=%d", len(late))
+        self._passed_over = {uid for uid in self._passed_over | late if self._is_terminating(uid)}
+
+    def _has_finished(self, uid: PodUID) -> bool:
+        lifecycle = self._registry.get(uid)
+        return lifecycle is None or lifecycle.cleaned_up or self._is_unused(lifecycle)
 
     def _is_terminating(self, uid: PodUID) -> bool:
         lifecycle = self._registry.get(uid)

@@ -394,6 +394,32 @@ async def test_a_restarted_agent_under_pressure_rejects_no_pod_that_runs(tmp_pat
         assert scene.node.looks("p") == RUNNING
 
 
+async def test_an_interrupted_eviction_is_completed_although_new_pods_are_rejected(
+    tmp_path: Path,
+) -> None:
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(a_pod("p", "stop-exit=143"))
+        scene.disks = {"p": _uses(logs=GI)}
+        await scene.passes(4)
+        scene.node.server_is_away()
+        scene.disk_available = GI
+        await scene.passes(40)
+        began = scene.node.pod("p")
+        assert began is not None
+        assert not await scene.node.runtime.has(began.uid)
+        scene.node.delivers = ("file",)
+        await scene.node.restart()
+        await scene.passes(10)
+        assert scene.conditions() == ["DiskPressure"]
+        scene.node.server_is_back()
+        await scene.passes(10)
+        pod = scene.node.pod("p")
+        assert pod is not None
+        assert (pod.status.phase, pod.status.reason) == ("Failed", "Evicted")
+        assert scene.evicted("p") == [f"Evicted: {pod.status.message}"]
+        assert "DisruptionTarget" in [c.type for c in pod.status.conditions or ()]
+
+
 @pytest.mark.parametrize("steps", range(0, 120, 3))
 async def test_an_eviction_that_was_interrupted_is_completed_once(
     tmp_path: Path, steps: int

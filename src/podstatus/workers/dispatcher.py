@@ -141,11 +141,18 @@ class PodDispatcher:
             # The status of its static pod can be sent now.
             self._statuses.reconcile()
             return
-        is_new = self._registry.get(pod.uid) is None and not is_terminal_phase(pod.status.phase)
-        if is_new and (rejected := self._admission.admit(pod)) is not None:
+        if self._is_new(pod) and (rejected := self._admission.admit(pod)) is not None:
             self._reject(pod, rejected)
             return
         self._update_worker(pod)
+
+    def _is_new(self, pod: Pod) -> bool:
+        """Whether to decide on the pod's admission; an eviction that began is completed instead."""
+        return (
+            self._registry.get(pod.uid) is None
+            and not is_terminal_phase(pod.status.phase)
+            and not self._workers.has_eviction(pod.uid)
+        )
 
     def _enqueue_resize(self, pod: Pod) -> None:
         """Queue a pod that has a worker for a resize decision."""

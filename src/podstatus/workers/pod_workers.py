@@ -110,6 +110,10 @@ class PodWorkers:
         if (lifecycle := self._registry.get(uid)) is not None:
             self._transition(removed(lifecycle))
 
+    def has_eviction(self, uid: PodUID) -> bool:
+        """Return whether an eviction of the pod is recorded, so that `update` completes it."""
+        return self._find_eviction(uid) is not None
+
     def kill(self, uid: PodUID, eviction: Eviction, grace_seconds: int | None = None) -> None:
         """Terminate a pod on behalf of the node; `eviction` is reported in its status."""
         if (lifecycle := self._registry.get(uid)) is not None:
@@ -301,7 +305,7 @@ class PodWorkers:
         lifecycle = self._registry.get(uid)
         if lifecycle is None or lifecycle.source_removed:
             return True
-        return lifecycle.reclaimed and self._find_eviction(uid) is not None
+        return lifecycle.reclaimed and self.has_eviction(uid)
 
     def _record_failure(self, lifecycle: PodLifecycle, error: Exception) -> float:
         logger.warning(

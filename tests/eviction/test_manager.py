@@ -68,6 +68,25 @@ async def test_the_pod_furthest_above_its_request_goes_first(tmp_path: Path) -> 
         assert metrics.stats_age.snapshot()[("memory.available",)].count == 1
 
 
+async def test_a_request_that_is_not_allocated_does_not_protect_a_pod(tmp_path: Path) -> None:
+    async with EvictionScene(tmp_path) as scene:
+        scene.node.create(
+            with_requests(a_pod("greedy", "memory=4Gi, stop-exit=143"), {"memory": "1Gi"})
+        )
+        await scene.passes(4)
+        greedy = scene.node.pod("greedy")
+        assert greedy is not None
+        scene.node.create(with_requests(greedy, {"memory": "9Gi"}))  # more than the node has
+        await scene.passes(4)
+        scene.node.create(with_requests(a_pod("modest", "memory=3500Mi"), {"memory": "3Gi"}))
+        await scene.passes(10)
+        pod = scene.node.pod("greedy")
+        assert pod is not None
+        assert "Container a was using 4Gi, request is 1Gi, " in pod.status.message
+        assert scene.node.looks("greedy") == EVICTED
+        assert scene.node.looks("modest") == RUNNING
+
+
 async def test_pressure_begins_at_once_and_persists_for_the_transition_period(
     tmp_path: Path,
 ) -> None:

@@ -180,6 +180,7 @@ class AgentInMemory:
                 setup.config,
                 records=evictions,
                 node=setup.node,
+                allocated=self.grants.allocated,
                 all_sources_ready=self.all_delivered,
                 heartbeat=ignore,
             )

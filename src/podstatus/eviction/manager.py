@@ -89,9 +89,11 @@ class EvictionManager:
         *,
         records: EvictionRecords,
         node: NodeUsagePort,
+        allocated: Callable[[Pod], Pod],
         all_sources_ready: Callable[[], bool],
         heartbeat: Callable[[], None],
     ) -> None:
+        """`allocated` returns a pod with the resources that the node has allocated to it."""
         self._pods = dependencies.pod_manager
         self._registry = dependencies.registry
         self._statuses = dependencies.statuses
@@ -102,6 +104,7 @@ class EvictionManager:
         self._config = config
         self._records = records
         self._node = node
+        self._allocated = allocated
         self._all_sources_ready = all_sources_ready
         self._heartbeat = heartbeat
         self.metrics = EvictionMetrics()
@@ -180,7 +183,11 @@ class EvictionManager:
 
     def _decide(self, snapshot: UsageSnapshot) -> EvictionDecision:
         summary = usage_summary(snapshot, self._node.pods_memory_limit())
-        pods = [it.pod for it in self._registry.all() if it.pod is not None and self._is_viable(it)]
+        pods = [
+            self._allocated(lifecycle.pod)
+            for lifecycle in self._registry.all()
+            if lifecycle.pod is not None and self._is_viable(lifecycle)
+        ]
         terminating = {pod.uid for pod in pods if self._is_terminating(pod.uid)}
         before = self._state.node_conditions
         now = self._clock.monotonic()

@@ -13,6 +13,7 @@ from podstatus.eviction.records import EvictionRecords
 from podstatus.node.decide.capacity import MEMORY, node_capacity, sum_reserved
 from podstatus.node.machine.usage import NodeUsage
 from podstatus.runtime.port import DiskStats
+from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.pod_workers import PodWorkers
 
@@ -37,6 +38,7 @@ def build_eviction_manager(
     pod_workers: PodWorkers,
     usage: NodeUsage,
     records: EvictionRecords,
+    allocations: AllocationManager,
     all_sources_ready: Callable[[], bool],
 ) -> EvictionManager:
     runtime = dependencies.counted_runtime
@@ -53,6 +55,7 @@ def build_eviction_manager(
             warn=dependencies.node_events.warn,
             on_change=dependencies.signals.node_changed,
         ),
+        allocated=allocations.allocated,
         all_sources_ready=all_sources_ready,
         heartbeat=dependencies.heartbeats.register("eviction", max_silent_seconds=120),
     )

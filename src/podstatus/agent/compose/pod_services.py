@@ -165,7 +165,13 @@ class PodServices:
             find_eviction=evictions.find,
         )
         self.eviction = build_eviction_manager(
-            dependencies, shared, self.workers, usage, evictions, self.all_sources_ready
+            dependencies,
+            shared,
+            self.workers,
+            usage,
+            evictions,
+            self.allocations,
+            self.all_sources_ready,
         )
         signals.pod_changed.connect(self.workers.wake)
         self.shutdown = ShutdownManager(

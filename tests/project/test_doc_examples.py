@@ -17,6 +17,7 @@ PROGRAM = "```python\nprint(6 * 7)\n```\n\n```text\n42\n```\n"
         (PODS, PODS.replace("   ", " ")),
         (PODS, "NAME …\n…\n"),
         ("at https://127.0.0.1:6443\n", "at https://127.0.0.1:40001\n"),
+        ("port 80 is in use (--port); a free one is used instead\nready\n", "ready\n"),
         ("Ready for 1 min 27 s.\n", "Ready for 3 s.\n"),
         ("12:00:01.123 • Pulled\n", "13:59:59.000 • Pulled\n"),
         ("phase   ░█ Running ███\n", "phase   ░░██████████\n"),
@@ -69,6 +70,16 @@ def test_a_page_whose_examples_work_is_followed_to_its_end(tmp_path: Path) -> No
     )
     Reader(tmp_path, {}).follow(page + PROGRAM)
     assert (tmp_path / "done").exists()
+
+
+def test_a_command_of_another_terminal_leaves_the_variables_alone(tmp_path: Path) -> None:
+    page = (
+        "<!-- terminal 1 -->\n```console\n$ trap : INT; echo on; sleep 100\non\n```\n"
+        "```console\n$ export WORD=hello\n```\n"
+        "<!-- terminal 1 -->\n```console\n^C\n```\n"
+        "```console\n$ echo $WORD\nhello\n```\n"
+    )
+    Reader(tmp_path, {}).follow(page)
 
 
 @pytest.mark.parametrize(

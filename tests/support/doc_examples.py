@@ -13,11 +13,11 @@ What is run, in the order of the page:
 - Blocks of other languages are only read.
 
 A command that only reads (READS) is repeated until it shows what the page shows: a reader does the
-same. All commands share a directory and their environment variables.
+same. All commands share a directory and the environment variables of the main terminal.
 
-What may differ from the page (`normalize`): times, ages, ports, IDs, addresses, restart counts with
-an age, the width of columns and rules, and the bars of a chart. `…` on the page stands for any text
-in its line, or on a line of its own for any number of lines.
+What may differ from the page (`normalize`): times, ages, ports and that they are in use, IDs,
+addresses, restart counts with an age, the width of columns and rules, and the bars of a chart. `…`
+on the page stands for any text in its line, or on a line of its own for any number of lines.
 """
 
 import contextlib
@@ -66,6 +66,7 @@ _VOLATILE = [
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<uid>"),
         (r"\b[0-9a-f]{12,}\b", "<id>"),
         (r"\b127\.0\.0\.1:\d+\b", "127.0.0.1:<port>"),
+        (r"(?m)^port \d+ is in use \(--[\w-]+\); a free one is used instead\n", ""),
         (r"\b(?!127\.)\d+\.\d+\.\d+\.\d+\b", "<ip>"),
         (rf"\b{_UNIT}(?: ?{_UNIT})*", "<age>"),
         (r"\b\d+ \(<age> ago\)", "<restarts>"),
@@ -301,7 +302,7 @@ class Reader:
     def _type_in_terminal(self, number: str, step: Step) -> None:
         """Start a command that goes on, or end the one that runs there."""
         if step.command:
-            terminal = self._terminals[number] = self._start(step.command)
+            terminal = self._terminals[number] = self._start(step.command, is_main=False)
             terminal.wait_until_it_shows(step.output)
         else:
             first, _, after = step.output.partition("\n")
@@ -330,11 +331,13 @@ class Reader:
             shown = terminal.interrupt()
         assert after.strip() in shown, difference(CTRL_C, after, shown)
 
-    def _start(self, command: str) -> Terminal:
-        """Start a command with the variables that the earlier ones exported."""
+    def _start(self, command: str, *, is_main: bool = True) -> Terminal:
+        """Start a command with the variables that earlier ones of the main terminal exported."""
         variables = self._variables
-        script = (
-            f". {variables}\n{command}\ncode=$?\n"
-            f"export -p > {variables}.new && mv {variables}.new {variables}\nexit $code"
-        )
+        script = f". {variables}\n{command}"
+        if is_main:
+            script += (
+                f"\ncode=$?\nexport -p > {variables}.new && mv {variables}.new {variables}"
+                "\nexit $code"
+            )
         return Terminal(command, script, directory=self._directory, environment=self._environment)

@@ -63,7 +63,7 @@ def test_pods_outlive_a_killed_agent(tmp_path: Path) -> None:
         started.kill()
         server.wait(60)
         with api_server("--root-dir", str(started.root_dir / "apiserver")) as meanwhile:
-            cluster.access.url = meanwhile.told.split()[1].rstrip(",")
+            cluster.access.url = meanwhile.told.split()[1].rstrip(";")
             cluster.delete("deleted")
         wait_ended(ends)
         cluster = started.start_ready()

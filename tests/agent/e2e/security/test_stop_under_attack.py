@@ -5,6 +5,7 @@ can send within the limits of the API server.
 """
 
 import json
+import re
 import signal
 import threading
 import time
@@ -136,9 +137,13 @@ def peak_memory(node: ProcessNode) -> int:
 
 
 def _peak(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024
+    """Bytes; 0 for a process that has ended, which has no memory."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    peak = re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)
+    return int(peak[1]) * 1024 if peak else 0
 
 
 @pytest.mark.parametrize("name", ATTACKS)

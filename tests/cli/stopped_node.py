@@ -8,18 +8,19 @@ import msgspec
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records.layout import pods_folder
-from podstatus.runtime.process.records.models import PodRecord, ShimRecord
-from podstatus.runtime.process.shim.records import POD, SHIM
+from podstatus.runtime.process.records.models import PodRecord, StartRecord
+from podstatus.runtime.process.shim.records import POD, STARTED
 from podstatus.runtime.process.state.process_identity import read_identity
 
 
 def stopped_node(root_dir: Path) -> None:
-    """Write the records of the pod default/web, with this process as its shim."""
+    """Write the records of the pod default/web, with this process as its container."""
     RootDir(root_dir).close()
     process = read_identity(os.getpid())
     assert process is not None
     folder = pods_folder(root_dir / "runtime") / "u1"
-    folder.mkdir(parents=True)
+    container = folder / "containers" / "c1"
+    container.mkdir(parents=True)
     pod = PodRecord(
         uid=PodUID("u1"),
         namespace="default",
@@ -28,6 +29,6 @@ def stopped_node(root_dir: Path) -> None:
         sandbox_attempt=0,
         created_at=0,
     )
-    shim = ShimRecord(process=process, sandbox_id="s1")
+    started = StartRecord(process=process, monitor=process, started_at=0)
     (folder / POD).write_bytes(msgspec.json.encode(pod))
-    (folder / SHIM).write_bytes(msgspec.json.encode(shim))
+    (container / STARTED).write_bytes(msgspec.json.encode(started))

@@ -17,6 +17,7 @@ from podstatus.runtime.process.cgroups.pod_cgroups import unavailable_cgroups
 from podstatus.runtime.process.leftovers import end_pods
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.records.models import ShimRecord
+from podstatus.runtime.process.shim.records import EXIT, STARTED
 from podstatus.runtime.process.state.running_pods import running_pods
 from podstatus.testing.builders import make_pod
 from tests.support.processes.mortal_node import read
@@ -96,3 +97,21 @@ def test_damaged_and_missing_records_are_no_running_pods(tmp_path: Path) -> None
     (tmp_path / "pods/uid-1").mkdir(parents=True)
     (tmp_path / "pods/uid-1/pod.json").write_text("damaged")
     assert running_pods(tmp_path) == []
+
+
+def exit_records(tmp_path: Path) -> list[Path]:
+    return [it.with_name(EXIT) for it in tmp_path.glob(f"runtime/pods/*/containers/*/{STARTED}")]
+
+
+async def test_a_pod_whose_containers_have_exited_does_not_run(
+    tmp_path: Path, left: list[psutil.Process]
+) -> None:
+    exits = exit_records(tmp_path)
+    for path in exits:
+        assert running_pods(tmp_path / "runtime") == ["default/web"]
+        path.touch()
+    assert running_pods(tmp_path / "runtime") == []
+    assert list(alive(left)) == left
+    for path in exits:
+        path.unlink()
+    await end(tmp_path)

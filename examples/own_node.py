@@ -51,9 +51,8 @@ async def register(client: kube.ApiClient, name: str) -> None:
     await put(client, kube.NODES, name, status=status)
     print(f"{name} is ready at {client.server}; try:\n", flush=True)
     flag = f"--kubeconfig {sys.argv[1]} " if sys.argv[1:] else ""
-    print(
-        f"""    kubectl {flag}run web --image=x --overrides='{{"spec":{{"nodeName":"{name}"}}}}'"""
-    )
+    overrides = f"""--overrides='{{"spec":{{"nodeName":"{name}"}}}}'"""
+    print(f"    kubectl {flag}run web --image=x {overrides} -- sleep 60")
 
 
 async def renew_lease(client: kube.ApiClient, name: str) -> None:

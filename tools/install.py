@@ -99,7 +99,7 @@ def _create(folder: Path) -> None:
     # An environment without pip is broken, for example because its Python was removed.
     clear = ("--clear",) if (folder / "pyvenv.cfg").exists() else ()
     with (
-        Step(f"creating {folder} with Python {version} and its pip"),
+        Step(f"creating {folder} with Python {version} and pip"),
         _start(sys.executable, "-m", "venv", *clear, str(folder)) as venv,
     ):
         venv.wait()

@@ -123,7 +123,7 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
         (
             ("none",),
             1,
-            "no pod 'none' in namespace default runs on node n1; to see all pods: podstatus",
+            "no pod 'none' in namespace default is bound to node n1; to see why: podstatus",
         ),
         (("web", "-c", "x"), 1, "container x is not valid for pod web out of: app"),
         (("web", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),

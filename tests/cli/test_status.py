@@ -112,8 +112,8 @@ def test_containers_of_a_stopped_node_of_the_current_directory_are_shown(
     words = " ".join(result.stdout.split())
     assert words == (
         f"no agent runs in {tmp_path}/.podstatus; start one with: podstatus run --root-dir "
-        ".podstatus, or pass the --root-dir of a running agent still run the containers of "
-        "default/web to end them podstatus down --root-dir .podstatus"
+        ".podstatus, or pass the --root-dir of a running agent running containers of "
+        "default/web to end podstatus down --root-dir .podstatus"
     )
     with RootDir(tmp_path / "podstatus"):  # what runs precedes what is stopped
         assert "  no answer   it is starting" in CliRunner().invoke(app, ["status"]).stdout

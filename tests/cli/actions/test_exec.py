@@ -94,7 +94,7 @@ async def test_streams_and_exit_code_are_those_of_the_command(
     [
         (
             ("none", "--", "ls"),
-            "podstatus: no pod 'none' in namespace ns runs on node node-1; to see ",
+            "podstatus: no pod 'none' in namespace ns is bound to node node-1; to see why: ",
         ),
         (("p", "-c", "x", "--", "ls"), "podstatus: container x is not valid for pod p out of: app"),
     ],

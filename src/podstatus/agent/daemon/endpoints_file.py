@@ -1,6 +1,7 @@
 """The endpoints file, by which commands find a running agent."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -52,7 +53,13 @@ def read_endpoints(root_dir: Path) -> AgentEndpoints | None:
     """
     path = root_dir / ENDPOINTS_FILE
     try:
-        return decode_json(path.read_bytes(), AgentEndpoints)
+        content = path.read_bytes()
+        if "agent" not in decode_json(content, dict[str, Any]):
+            raise RootDirError(
+                f"an API server without a node runs in {root_dir}; use get or kubectl with: "
+                f"--kubeconfig {root_dir / 'kubeconfig'}"
+            )
+        return decode_json(content, AgentEndpoints)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError) as error:

@@ -102,17 +102,21 @@ def _delete(server: ServerObjects, pod: PodName, grace_seconds: int | None) -> D
 
 
 def _pods_of_file(file: str, namespace: str) -> Iterator[PodName]:
-    import yaml
+    from podstatus.sources.manifest.yaml_documents import (
+        DocumentError,
+        read_document,
+        split_documents,
+    )
 
     try:
-        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        documents = [*yaml.safe_load_all(text)]
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        documents = [read_document(it) for it in split_documents(content.decode())]
     except OSError as error:
         raise RequestError(
             f"cannot read {file}: {(error.strerror or str(error)).lower()}"
         ) from error
-    except yaml.YAMLError as error:
-        raise RequestError(f"{file} is not YAML: {' '.join(str(error).split())}") from error
+    except (DocumentError, UnicodeDecodeError) as error:
+        raise RequestError(f"{file} is not YAML: {error}") from error
     for document in _objects(documents):
         if nested_str(document, "kind") != "Pod" or not _name(document):
             kind = nested_str(document, "kind") or "<none>"

@@ -1,6 +1,7 @@
 """The HTTPS client for a running agent."""
 
 import http.client
+import shlex
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -71,9 +72,12 @@ class AgentClient:
                     return from_document(document, Pod)
         except DecodeError as error:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
+        option = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
+        describe = suggested_command(f"describe pod {shlex.quote(name)}{option}")
         raise RequestError(
-            f"no pod {name!r} in namespace {namespace} runs on node {self.node}; to see all pods: "
-            f"{suggested_command('get pods -A -o wide')}; for pods of other nodes use kubectl"
+            f"no pod {name!r} in namespace {namespace} is bound to node {self.node}; to see why: "
+            f"{describe}; to see all pods: {suggested_command('get pods -A -o wide')}; for pods of "
+            "other nodes use kubectl"
         )
 
     def logs(

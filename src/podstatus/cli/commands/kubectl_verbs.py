@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from podstatus.base.programs import find_program
 from podstatus.cli.errors import usage_error
-from podstatus.cli.program import suggested_command
+from podstatus.cli.program import INSTALL_KUBECTL, suggested_command
 
 _VERBS = frozenset(
     (
@@ -31,8 +32,13 @@ _VERBS = frozenset(
 )
 """Commands of kubectl that work with the embedded API server."""
 _INSTEAD = {
+    "help": ("help is an option", "--help"),
     "port-forward": ("containers listen at the IP of their pod", "get pods -o wide"),
+    "ps": ("containers belong to pods", "get pods -A"),
+    "restart": ("the containers keep running when the agent is stopped", "stop"),
+    "start": ("a node is started in the foreground", "run"),
     "top": ("there is no metrics API; requests and limits are in the description", "describe node"),
+    "up": ("a node is started in the foreground", "run"),
     "version": ("the version is an option", "--version"),
 }
 """Those that do not work, with a reason and what helps."""
@@ -66,7 +72,10 @@ def _refuse_leading_option(words: Sequence[str]) -> NoReturn:
 
 
 def in_kubectl(words: Sequence[str]) -> str:
-    """Return the words as a kubectl command for the running agent, without `--root-dir`."""
+    """Return the words as a kubectl command for the running agent, without `--root-dir`.
+
+    It says how to get kubectl if this machine does not have it.
+    """
     from podstatus.cli.client.running_agent import kubectl_command
 
     root_dir, rest = None, []
@@ -77,4 +86,5 @@ def in_kubectl(words: Sequence[str]) -> str:
             root_dir = Path(value if equals else next(remaining, ""))
         else:
             rest.append(word)
-    return kubectl_command(shlex.join(rest), root_dir, os.environ)
+    command = kubectl_command(shlex.join(rest), root_dir, os.environ)
+    return command if find_program("kubectl") else f"{command}; first {INSTALL_KUBECTL}"

@@ -67,8 +67,8 @@ def _head(state: AgentState, now: Time, commands: SuggestedCommands) -> Iterator
         yield wrap_message(state.problem, _WIDTH + _KEY_WIDTH)
         if state.left_running:
             names = ", ".join(state.left_running)
-            yield from _field("still run", f"the containers of {names}")
-            yield f"{'  to end them':<{_KEY_WIDTH}}{commands.down}"
+            yield from _field("running", f"containers of {names}")
+            yield f"{'  to end':<{_KEY_WIDTH}}{commands.down}"
         return
     name = "the observer" if state.observes else f"node {state.node_name or '<unknown>'}"
     age = _age(state.since, now)

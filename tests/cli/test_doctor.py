@@ -106,7 +106,7 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
         result, found = doctor("--root-dir", str(tmp_path))
     assert result.exit_code == 0
     assert found["root-dir"][0] == "hint"
-    assert "an agent is already running in" in found["root-dir"][1]
+    assert " is in use (pid " in found["root-dir"][1]
     assert "apiserver-port" not in found
 
 
@@ -121,7 +121,7 @@ def test_a_node_that_runs_in_the_current_directory_is_found(
         result, found = doctor()
         _, named = doctor("--root-dir", str(tmp_path / "podstatus"), "--port", "0")
     assert result.exit_code == 0
-    assert f"an agent is already running in {tmp_path}/.podstatus" in found["root-dir"][1]
+    assert f"{tmp_path}/.podstatus is in use" in found["root-dir"][1]
     assert "apiserver-port" not in found
     assert named["root-dir"][1] == f"{tmp_path}/podstatus (will be created)"
 

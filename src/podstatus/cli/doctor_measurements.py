@@ -34,8 +34,9 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
-from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.program import INSTALL_KUBECTL, suggested_command, with_root_dir
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
+from podstatus.cli.start_command import start_command
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -97,9 +98,9 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     except (StateDirError, OSError) as error:
         return Finding("root-dir", PROBLEM, str(error)), False
     if holder is not None:
-        message = f"an agent is already running in {path} (pid {holder.pid}, since {holder.since})"
+        message = f"{path} is in use (pid {holder.pid}, since {holder.since})"
         another = suggested_command("run --root-dir PATH --use-free-ports")
-        return Finding("root-dir", HINT, message, f"for a second one: {another}"), True
+        return Finding("root-dir", HINT, message, f"for a second node: {another}"), True
     if (path / LOCK_FILE).exists() and os.access(path, os.W_OK):
         return _stopped_node(path), False
     existing = _nearest_existing(path)
@@ -115,7 +116,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
 
 
 def _stopped_node(path: Path) -> Finding:
-    start, down = with_root_dir("run", path), with_root_dir("down", path)
+    start, down = start_command(path), with_root_dir("down", path)
     if pods := running_pods(path / "runtime"):
         message = f"{path} has a node that is stopped, and containers of {', '.join(pods)} run"
         remedy = f"to continue with them: {start}; to end them: {down}"
@@ -306,7 +307,7 @@ def _machine(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("kubectl", OK, kubectl)
     else:
         yield Finding(
-            "kubectl", HINT, "kubectl is not on PATH", f"use: {suggested_command('get pods')}"
+            "kubectl", HINT, "kubectl is not on PATH", f"{INSTALL_KUBECTL}, to create pods"
         )
 
 

@@ -10,6 +10,8 @@ from podstatus.base.programs import find_program, python_module_command
 
 PROGRAM = python_module_command("podstatus.cli")
 """The command line of this program, for child processes."""
+INSTALL_KUBECTL = "install kubectl, see https://kubernetes.io/docs/tasks/tools"
+"""The advice for machines without kubectl."""
 PROGRAM_VARIABLE = "_PODSTATUS_PROGRAM"
 """Set by the supervisor for the agent: the program as the user typed it."""
 
@@ -69,4 +71,5 @@ def short_path(path: Path) -> str:
         current = Path.cwd()
     except OSError:  # it was removed
         return str(path)
-    return str(path.relative_to(current)) if path.is_relative_to(current) else str(path)
+    is_below = path.is_relative_to(current) and current != current.parent
+    return str(path.relative_to(current)) if is_below else str(path)

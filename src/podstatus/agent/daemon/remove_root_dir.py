@@ -13,6 +13,7 @@ _FILES = (
     "kubeconfig",
     "restarts.jsonl",
     "server.json",
+    "start.json",
     "lock",
 )
 """The lock last: until then, no agent can start there."""

@@ -5,6 +5,8 @@ from pathlib import Path
 
 ROOT_DIR_VARIABLE = "PODSTATUS_ROOT_DIR"
 """Read by all commands, not only by `run`."""
+LOCAL_ROOT_DIR = ".podstatus"
+"""The root directory of `make run`, in the current directory."""
 
 
 def default_root_dir(environment: Mapping[str, str]) -> Path:

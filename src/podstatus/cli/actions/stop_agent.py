@@ -13,10 +13,12 @@ from pathlib import Path
 import msgspec
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.settings.default_root_dir import LOCAL_ROOT_DIR
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR, find_root_dir, no_agent_error
+from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.start_command import start_command
 from podstatus.cli.terminal import write, write_message
 from podstatus.runtime.process.state.running_pods import running_pods
 
@@ -54,11 +56,11 @@ def stop_agent(root_dir: Path | None, seconds: float) -> None:
 def _describe_leftovers(folder: Path) -> str:
     pods = running_pods(folder / "runtime")
     if not pods:
-        return f"no containers are running; to start it again: {with_root_dir('run', folder)}"
+        return f"no containers are running; to start it again: {start_command(folder)}"
     count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
     return (
         f"the containers of {count} keep running; to continue with them: "
-        f"{with_root_dir('run', folder)}; to end them: {with_root_dir('down', folder)}"
+        f"{start_command(folder)}; to end them: {with_root_dir('down', folder)}"
     )
 
 

@@ -1,25 +1,21 @@
 """Find the agent that runs in a root directory."""
 
-import os
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from stat import S_IRWXG, S_IRWXO, S_ISDIR, S_ISREG, S_IWGRP, S_IWOTH
 
-from podstatus.agent.daemon.endpoints_file import (
-    ENDPOINTS_FILE,
-    AgentEndpoints,
-    RootDirError,
-    read_endpoints,
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.settings.default_root_dir import (
+    LOCAL_ROOT_DIR,
+    ROOT_DIR_VARIABLE,
+    default_root_dir,
 )
-from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE, default_root_dir
-from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
+from podstatus.apiserver.state_dir import StateDirError, lock_holder
+from podstatus.cli.client.private_dir import is_private
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.program import short_path, with_root_dir
-
-LOCAL_ROOT_DIR = ".podstatus"
-"""The root directory of `make run`, in the current directory."""
+from podstatus.cli.start_command import start_command
 
 
 def running_endpoints(
@@ -49,7 +45,7 @@ def find_root_dir(
     """
     if root_dir is None and not environment.get(ROOT_DIR_VARIABLE):
         local, default = Path(LOCAL_ROOT_DIR), _default_root_dir(environment)
-        if _is_private(local) and (_is_locked(local) or (stopped and not _is_locked(default))):
+        if is_private(local) and (_is_locked(local) or (stopped and not _is_locked(default))):
             return local.absolute()
         return default
     root_dir = root_dir or Path(environment[ROOT_DIR_VARIABLE])
@@ -91,7 +87,7 @@ def no_agent_error(
         default = f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
         advice = local_remedy or f"{default}, or pass the --root-dir of a running agent"
     else:
-        start = with_root_dir("run", folder)
+        start = start_command(folder)
         where = str(folder)
         advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
     return RequestError(f"no agent runs in {where}; {advice}{alternative}")
@@ -106,30 +102,3 @@ def _is_locked(root_dir: Path) -> bool:
         return lock_holder(root_dir) is not None
     except StateDirError as error:
         raise RequestError(str(error)) from error
-
-
-def _is_private(folder: Path) -> bool:
-    """True if only this user can have written what a root directory has, and no link is in it.
-
-    The current directory may be a clone of a foreign repository or a shared directory: its files
-    could name a server, or a kubeconfig with an exec plugin, and its lock could be a link to a file
-    that another process has locked.
-    """
-    try:
-        folder_status = folder.lstat()
-        files = [(folder / LOCK_FILE).lstat()]
-        with suppress(FileNotFoundError):  # the agent is starting
-            files.append((folder / ENDPOINTS_FILE).lstat())
-    except OSError:
-        return False
-    return (
-        S_ISDIR(folder_status.st_mode)
-        and all(S_ISREG(file.st_mode) and file.st_nlink == 1 for file in files)
-        # Another user could lock a lock file that it can read.
-        and not any(file.st_mode & (S_IRWXG | S_IRWXO) for file in files)
-        and all(_is_only_ours(status) for status in (folder_status, *files))
-    )
-
-
-def _is_only_ours(status: os.stat_result) -> bool:
-    return status.st_uid == os.geteuid() and not status.st_mode & (S_IWGRP | S_IWOTH)

@@ -5,7 +5,7 @@ import textwrap
 
 _COMMAND = re.compile(
     r"(?<!^podstatus: )(?<=: )"
-    r"(?:\S+ -P -m podstatus\.cli|'[^']*podstatus'|\S*podstatus|kubectl|make) .+?"
+    r"(?:cd \S+ && )?(?:\S+ -P -m podstatus\.cli|'[^']*podstatus'|\S*podstatus|kubectl|make) .+?"
     r"(?=;|, or |$)"
 )
 """A command that a message suggests: after a colon, until the end of the clause.

@@ -27,12 +27,10 @@ from podstatus.agent.settings.load import (
 )
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.system_clock import SystemClock
-from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR
 from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import (
     PROGRAM,
     PROGRAM_VARIABLE,
-    short_path,
     suggested_command,
     typed_program,
     with_root_dir,
@@ -45,9 +43,13 @@ from podstatus.cli.start.start_checks import (
     refuse_used_root_dir,
     replace_used_ports,
 )
+from podstatus.cli.start_command import (
+    SUPERVISED_FLAGS,
+    format_start,
+    record_start,
+    typed_start,
+)
 
-_SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
-"""Flags that the supervisor adds to those of the agent."""
 _KEEP_RUNNING = "the containers keep running"
 
 
@@ -65,10 +67,16 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
         warn(warning)
     restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
     node = _AgentHolder(build_node_agent)
+    start = typed_start(make=from_make)
+
+    def announce(info: AgentInfo) -> None:
+        record_start(settings.root_dir, start)
+        _print_line(node_banner(info))
+
     running = run_agent(
         settings,
         node.build,
-        _announce_node,
+        announce,
         report=_print_line,
         restart_reason=restart_reason,
         stop_at_eof=stop_at_eof,
@@ -78,12 +86,7 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
     except AgentError as error:
         fail(str(error), error.code)
     remaining = "all pods are terminated" if drained else node.describe_remaining()
-    start = _start_command(flags, loaded.settings, from_make=from_make)
-    typer.echo(_stopped_message(remaining, loaded.settings, start))
-
-
-def _announce_node(info: AgentInfo) -> None:
-    _print_line(node_banner(info))
+    typer.echo(_stopped_message(remaining, format_start(start, settings.root_dir), settings))
 
 
 def _check_start(
@@ -95,35 +98,17 @@ def _check_start(
     refuse_used_root_dir(settings.root_dir, make if from_make else other)
     if use_free_ports:
         return replace_used_ports(settings)
-    command = suggested_command(f"{shlex.join(_own_words())} --use-free-ports")
+    command = suggested_command(f"{shlex.join(typed_start().words)} --use-free-ports")
     refuse_used_ports(needed_ports(settings), f"use free ports: {command}")
     return settings
 
 
-def _stopped_message(remaining: str, settings: AgentSettings, start: str) -> str:
+def _stopped_message(remaining: str, start: str, settings: AgentSettings) -> str:
     """What is left of a node that has stopped, how to end it, and how to start the node again."""
     lines = [f"stopped; {remaining}"]
     if remaining == _KEEP_RUNNING:
         lines.append(f"  to end them               {with_root_dir('down', settings.root_dir)}")
     return "\n".join([*lines, f"  to start the node again   {start}"])
-
-
-def _start_command(flags: Flags, settings: AgentSettings, *, from_make: bool) -> str:
-    """The shell command that starts the node again."""
-    if from_make:
-        path = short_path(settings.root_dir)
-        option = "" if path == LOCAL_ROOT_DIR else f" {ROOT_DIR_VARIABLE}={shlex.quote(path)}"
-        return f"make run{option}"
-    words = _own_words()
-    # The variable may not be set in the shell of the next start.
-    if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
-        words += ["--root-dir", str(settings.root_dir)]
-    return suggested_command(shlex.join(words))
-
-
-def _own_words() -> list[str]:
-    """The arguments of the user, without those that the supervisor adds."""
-    return [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
 
 
 def _load_settings(flags: Flags) -> LoadedSettings:
@@ -136,7 +121,7 @@ def _load_settings(flags: Flags) -> LoadedSettings:
 async def _supervise(settings: AgentSettings) -> int:
     os.environ[PROGRAM_VARIABLE] = typed_program()
     supervisor = Supervisor(
-        [*PROGRAM, *sys.argv[1:], *_SUPERVISED_FLAGS],
+        [*PROGRAM, *sys.argv[1:], *SUPERVISED_FLAGS],
         settings.root_dir,
         clock=SystemClock(),
         write_stderr=_write_stderr,

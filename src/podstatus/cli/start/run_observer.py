@@ -23,6 +23,7 @@ from podstatus.cli.setting_options import Flags
 from podstatus.cli.start.listen_ports import observer_port
 from podstatus.cli.start.start_banner import observer_banner
 from podstatus.cli.start.start_checks import refuse_used_ports, refuse_used_root_dir
+from podstatus.cli.start_command import record_start, typed_start
 
 
 def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> None:
@@ -34,7 +35,13 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
         warn(warning)
     _check_start(settings)
     build = partial(build_observer, scope=scope)
-    announce = partial(_announce, scope)
+    start = typed_start()
+
+    def announce(info: AgentInfo) -> None:
+        record_start(settings.root_dir, start)
+        typer.echo(observer_banner(str(scope), info))
+        sys.stdout.flush()
+
     running = run_agent(
         settings, build, announce, stop_at_eof=stop_at_eof, folders=OBSERVER_FOLDERS
     )
@@ -56,11 +63,5 @@ def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
 def _check_start(settings: AgentSettings) -> None:
     """Exit if the root directory or the port is in use."""
     refuse_used_root_dir(settings.root_dir, suggested_command("observe --root-dir PATH"))
-    words = [word for word in sys.argv[1:] if word != "--stop-at-eof"]
-    command = suggested_command(f"{shlex.join(words)} --port 0")
+    command = suggested_command(f"{shlex.join(typed_start().words)} --port 0")
     refuse_used_ports([observer_port(settings)], f"use a free port: {command}")
-
-
-def _announce(scope: ObserverScope, info: AgentInfo) -> None:
-    typer.echo(observer_banner(str(scope), info))
-    sys.stdout.flush()

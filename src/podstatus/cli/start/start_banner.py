@@ -3,7 +3,7 @@
 import shlex
 
 from podstatus.agent.daemon.run_agent import AgentInfo
-from podstatus.cli.client.running_agent import LOCAL_ROOT_DIR
+from podstatus.agent.settings.default_root_dir import LOCAL_ROOT_DIR
 from podstatus.cli.program import short_path, suggested_command
 
 _IN_ANOTHER_TERMINAL = ("", "In another terminal, in this directory:")

@@ -71,7 +71,7 @@ class Faults:
             _kill("agent, SIGTERM", 6, self._stop_agent),
             _kill("API server, SIGKILL", 8, self._kill_server),
             _kill("shim, SIGKILL", 10, self._kill_shim),
-            _kill("keeper, SIGKILL", 8, self._kill_keeper),
+            _kill("monitor, SIGKILL", 8, self._kill_monitor),
             _kill("start, SIGKILL", 6, self._kill_starting),
             _kill("container, SIGKILL", 10, self._kill_command),
             _other("agent, SIGSTOP", 4, self._freeze_agent),
@@ -199,19 +199,19 @@ class Faults:
                         if self._chance.random() < 0.5:
                             names = {launch.container for _, launch in self._launches(folder)}
                             return self._kill(folder, names, shim)
-                        (keeper,) = self._unknown_keepers(folder, shim)
-                        return self._kill(folder, {launch.container}, keeper)
+                        (monitor,) = self._unknown_monitors(folder, shim)
+                        return self._kill(folder, {launch.container}, monitor)
             self._churn.step()
         return False
 
-    def _unknown_keepers(self, folder: PodFolder, shim: int) -> set[int]:
+    def _unknown_monitors(self, folder: PodFolder, shim: int) -> set[int]:
         known = set()
         for place, _ in self._launches(folder):
             with suppress(OSError, msgspec.DecodeError):
                 known.add(read(place.started, StartRecord).monitor.pid)
         return {child.pid for child in psutil.Process(shim).children()} - known
 
-    def _kill_keeper(self) -> bool:
+    def _kill_monitor(self) -> bool:
         return self._kill_one(lambda started: started.monitor.pid)
 
     def _kill_command(self) -> bool:

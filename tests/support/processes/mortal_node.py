@@ -1,4 +1,4 @@
-"""A node on real processes, whose agent, shims and keepers can be killed one by one."""
+"""A node on real processes, whose agent, shims and monitors can be killed one by one."""
 
 import os
 from collections import Counter

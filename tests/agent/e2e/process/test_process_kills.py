@@ -52,23 +52,23 @@ def kill_shim(node: MortalNode, pod: Document) -> None:
     os.kill(node.shim(pod).pid, signal.SIGKILL)
 
 
-def kill_keeper(node: MortalNode, pod: Document) -> None:
+def kill_monitor(node: MortalNode, pod: Document) -> None:
     os.kill(node.attempt(pod).started.monitor.pid, signal.SIGKILL)
 
 
 def kill_both(node: MortalNode, pod: Document) -> None:
     """So that neither sees the other end."""
-    keeper = node.attempt(pod).started.monitor.pid
+    monitor = node.attempt(pod).started.monitor.pid
     shim = psutil.Process(node.shim(pod).pid)
-    os.kill(keeper, signal.SIGSTOP)
+    os.kill(monitor, signal.SIGSTOP)
     kill_shim(node, pod)
     # A process that is killed needs the processor once more, and on a busy machine it waits for it.
     until(lambda: not is_alive(shim))
-    os.kill(keeper, signal.SIGKILL)
+    os.kill(monitor, signal.SIGKILL)
 
 
 Kill = Callable[[MortalNode, Document], None]
-VICTIMS: dict[str, Kill] = {"shim": kill_shim, "keeper": kill_keeper, "both": kill_both}
+VICTIMS: dict[str, Kill] = {"shim": kill_shim, "monitor": kill_monitor, "both": kill_both}
 
 
 class Victim:
@@ -117,11 +117,11 @@ class Victim:
         status = container(cluster.wait_for(self.name, self._is_another))
         self._check_end(status["lastState"]["terminated"])
         assert status["restartCount"] == 1
-        old = [p for p in self.family if self.kind != "keeper" or p != self.family[0]]
+        old = [p for p in self.family if self.kind != "monitor" or p != self.family[0]]
         until(lambda: not self._alive(old), lambda: self._alive(old))
         (daemon,) = until(self.daemons)
         assert daemon not in self.family
-        sandboxes = {} if self.kind == "keeper" else {"SandboxChanged": 1}
+        sandboxes = {} if self.kind == "monitor" else {"SandboxChanged": 1}
         until(lambda: events_about(cluster, self.before) == starts(2, **sandboxes))
 
     def _check_end(self, end: Document) -> None:

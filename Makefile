@@ -49,7 +49,7 @@ day: $(READY) ## five minutes of deployments, crash loops, readiness changes, de
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/lifecycle/test_day_in_the_life.py $(DAY)
 
 MUTANTS ?= 300
-mutation: $(READY) ## change decisions in small ways; the tests must kill 95 % of the mutants: [MUTANTS=300] [SEED=…]; an hour
+mutation: $(READY) ## change decisions in small ways; the tests must kill 95% of the mutants: [MUTANTS=300] [SEED=…]; an hour
 	@nice -n 19 $(BIN)/python tools/mutation.py --sample $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
 test-real: $(READY) ## run slow tests, and the API server tests of make test against a real kube-apiserver

@@ -171,15 +171,15 @@ class AgentSettings:
     )
     eviction_soft_grace_period: dict[str, str] = setting(
         SIGNAL_PERIODS,
-        "How long less than a soft threshold is available before pods are evicted, such as "
-        "memory.available=1m30s; required for each signal of --eviction-soft.",
+        "Grace period of each soft threshold: how long it must be met before pods are evicted, "
+        "such as memory.available=1m30s; required for each signal of --eviction-soft.",
         default="",
         field="evictionSoftGracePeriod",
     )
     eviction_minimum_reclaim: dict[str, str] = setting(
         SIGNAL_AMOUNTS,
-        "How much more than the threshold to reclaim once it is met, such as "
-        "nodefs.available=500Mi.",
+        "Minimum amount of a resource to reclaim beyond the threshold when the node is under "
+        "pressure, such as nodefs.available=500Mi.",
         default="",
         field="evictionMinimumReclaim",
     )

@@ -62,8 +62,8 @@ ForceOption = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="With a grace period of 0, remove the objects at once, without waiting for the node "
-        "to terminate the containers. This may lose data.",
+        help="Remove the objects immediately, with a grace period of 0, without waiting for the "
+        "node to terminate the containers. This may lose data.",
     ),
 ]
 WaitOption = Annotated[

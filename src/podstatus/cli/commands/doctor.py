@@ -2,20 +2,31 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import typer
 
+from podstatus.agent.settings.model import SETTINGS
 from podstatus.cli.errors import report_errors
 from podstatus.cli.setting_options import Flags, with_settings
 
+_SETTINGS = [
+    msgspec.structs.replace(
+        setting, default_help=f"./.podstatus if it contains a node, else {setting.default_help}"
+    )
+    if setting.name == "root_dir"
+    else setting
+    for setting in SETTINGS
+]
 
-@with_settings
+
+@partial(with_settings, settings=_SETTINGS)
 def doctor(flags: Flags) -> None:
     """Check whether a node can run on this machine.
 
-    Accepts the settings of podstatus run, as flags and environment variables. Without --root-dir,
-    the node of ./.podstatus is checked, if there is one.
+    Accepts the settings of podstatus run, as flags and environment variables.
     """
     from podstatus.agent.settings.default_root_dir import default_root_dir
     from podstatus.agent.settings.load import SettingsError, load_settings

@@ -74,7 +74,7 @@ NamespaceOption = Annotated[
         "--namespace",
         "-n",
         metavar="NAME",
-        help="Namespace of the objects. Default: default; of alerts: all.",
+        help="Namespace of the objects. Default: default; for alerts, all namespaces.",
     ),
 ]
 

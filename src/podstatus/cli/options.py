@@ -77,8 +77,9 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="auto|server|agent",
-        help="Where to read the objects from; auto means the API server, or the agent if the API "
-        "server is unreachable.",
+        help="Where to read the objects from. Default: auto, which means the API server, or the "
+        "agent if the API server is unreachable.",
+        show_default=False,
     ),
 ]
 SelectorOption = Annotated[
@@ -101,7 +102,8 @@ WaitTimeoutOption = Annotated[
     typer.Option(
         "--timeout",
         metavar="DURATION",
-        help="Maximum time that the command waits, such as 5m; 0 means no limit.",
+        help="Maximum time that the command waits, such as 5m. Default: 0, no limit.",
+        show_default=False,
     ),
 ]
 

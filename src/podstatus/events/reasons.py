@@ -343,8 +343,8 @@ FOREIGN_STATUS_WRITE: Final = "ForeignStatusWrite"
 Field {field} was changed by {…}; the node owns it and has set it back
 
 About the node: another client wrote to a part of a pod's status that the node owns, and it was
-corrected (docs/explanation/foreign-status-writes.md); at most once in 10 minutes for the same
-change to a pod.
+corrected (docs/explanation/foreign-status-writes.md); at most once every 10 minutes for the same
+client, pod, and condition or field.
 """
 HISTORY_NOT_KEPT: Final = "HistoryNotKept"
 """Warning: cannot use the history {file}: {why}; move it away to start a new one

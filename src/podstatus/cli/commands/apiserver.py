@@ -23,13 +23,19 @@ RootDirOption = Annotated[
         "clients. Default: none; all data is kept in memory.",
     ),
 ]
-HostOption = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")]
+HostOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.", show_default=False
+    ),
+]
 PortOption = Annotated[
     int,
     typer.Option(
         metavar="NUMBER",
         callback=within(0, 65535),
-        help="Port to listen on; 0 picks a free port.",
+        help="Port to listen on; 0 picks a free port. Default: 6443.",
+        show_default=False,
     ),
 ]
 FaultsOption = Annotated[

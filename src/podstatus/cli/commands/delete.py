@@ -20,7 +20,7 @@ KindArgument = Annotated[
     str,
     typer.Argument(
         metavar="pod",
-        help="Type of the objects; must be pod. Leave it out with --filename.",
+        help="Type of the objects; only pods are supported. Leave it out with --filename.",
         autocompletion=lambda: ["pod"],
         show_default=False,
     ),
@@ -67,7 +67,12 @@ ForceOption = Annotated[
     ),
 ]
 WaitOption = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Wait until the pods are terminated and gone.")
+    bool,
+    typer.Option(
+        "--wait/--no-wait",
+        help="Wait until the pods are terminated and gone. Default: true.",
+        show_default=False,
+    ),
 ]
 
 

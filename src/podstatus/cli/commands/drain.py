@@ -11,8 +11,9 @@ TimeoutOption = Annotated[
     str,
     typer.Option(
         metavar="DURATION",
-        help="Maximum time that the command waits for the drain to complete, such as 5m; 0 means "
-        "no limit. The drain continues after a timeout.",
+        help="Maximum time that the command waits for the drain to complete, such as 5m. The drain "
+        "continues after a timeout. Default: 0, no limit.",
+        show_default=False,
     ),
 ]
 CancelOption = Annotated[

@@ -16,7 +16,7 @@ from podstatus.cli.options import (
 from podstatus.cli.program import suggested_command
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="pods", help="Type of the objects; must be pods.")
+    str, typer.Argument(metavar="pods", help="Type of the objects; only pods are supported.")
 ]
 SelectorOption = Annotated[
     str,

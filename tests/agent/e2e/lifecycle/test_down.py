@@ -84,7 +84,7 @@ def test_what_a_killed_agent_left_is_taken_down(node: ProcessNode) -> None:
     running = processes(node)
     node.kill()
     result = podstatus(node, "status")
-    assert (result.returncode, "the containers of default/web" in result.stdout) == (1, True)
+    assert (result.returncode, "containers of default/web" in result.stdout) == (1, True)
     result = podstatus(node, "down", "--yes")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("terminating the containers of 1 pod: default/web\n")

@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 NODE = "node-e"
 DISK_TAINT = "node.kubernetes.io/disk-pressure"
+MEMORY_TAINT = "node.kubernetes.io/memory-pressure"
 ALWAYS_UNDER_PRESSURE = ("--eviction-hard", "memory.available<99.9%")
 """Some memory is always in use. Pods with a memory request are admitted nevertheless."""
 _NEVER = 1_000_000
@@ -44,12 +45,24 @@ def writing(name: str, kilobytes: int) -> Document:
     return pod_of(name, "sh", "-c", script, node=NODE)
 
 
+def holding(name: str, megabytes: int, *, request: str) -> Document:
+    """A pod that keeps this much memory in use."""
+    program = f"import time; data = b'x' * {megabytes} * 2**20; time.sleep(1000)"
+    pod = pod_of(name, sys.executable, "-c", program, node=NODE)
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": request}}
+    return pod
+
+
 def taints(cluster: Cluster) -> list[str]:
     return [taint["key"] for taint in (cluster.node() or {})["spec"].get("taints") or ()]
 
 
+def has_pressure(cluster: Cluster, kind: str) -> bool:
+    return bool(condition(cluster.node() or {}, kind)["status"] == "True")
+
+
 def has_disk_pressure(cluster: Cluster) -> bool:
-    return bool(condition(cluster.node() or {}, "DiskPressure")["status"] == "True")
+    return has_pressure(cluster, "DiskPressure")
 
 
 def test_the_pod_that_fills_the_disk_goes_and_the_disk_is_free_again(small_disk: Path) -> None:
@@ -77,6 +90,33 @@ def test_the_pod_that_fills_the_disk_goes_and_the_disk_is_free_again(small_disk:
         until(lambda: not node.pod_folder(greedy).path.exists(), node.log)
         until(lambda: not has_disk_pressure(cluster) and DISK_TAINT not in taints(cluster))
         assert is_ready(cluster.pod("modest") or {})
+        assert events_about(cluster, greedy)["Evicted"] == 1
+
+
+def test_the_pod_that_uses_more_memory_than_it_requested_goes(tmp_path: Path) -> None:
+    capacity = ("--node-capacity", "memory=400Mi")
+    period = ("--eviction-pressure-transition-period", "10s")
+    options = ("--eviction-hard", "memory.available<100Mi", *capacity, *period)
+    with mortal_node(tmp_path, "none", *options, node=NODE) as node:
+        cluster = node.start_ready()
+        # It uses more than the other one, but not more than it requested.
+        cluster.create(holding("honest", 170, request="200Mi"))
+        cluster.wait_ready("honest")
+        cluster.create(holding("greedy", 150, request="10Mi"))
+        until(lambda: has_pressure(cluster, "MemoryPressure"), node.log)
+        greedy = cluster.wait_for("greedy", is_evicted)
+        message = greedy["status"]["message"]
+        assert message.startswith(
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: "
+        )
+        assert "Container app was using " in message
+        assert message.endswith(", request is 10Mi, has larger consumption of memory. ")
+        assert container(greedy)["state"]["terminated"]["exitCode"] in (137, 143)
+        cluster.wait_for_event("NodeHasInsufficientMemory", NODE)
+        cluster.wait_for_event("NodeHasSufficientMemory", NODE)
+        until(lambda: not has_pressure(cluster, "MemoryPressure"))
+        until(lambda: MEMORY_TAINT not in taints(cluster))
+        assert is_ready(cluster.pod("honest") or {})
         assert events_about(cluster, greedy)["Evicted"] == 1
 
 

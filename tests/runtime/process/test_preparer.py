@@ -106,7 +106,7 @@ def test_a_word_larger_than_a_process_can_be_given_is_refused(plain: Setting) ->
         ),
         (
             {"env": [{"name": f"A{n}", "value": "x"} for n in range(2_999)]},
-            "3002 environment variables, 1 mounts",
+            "3002 environment variables, 2 mounts",
         ),
         ({"command": ["echo", *map(str, range(9_000))]}, "9001 command arguments"),
         (
@@ -295,6 +295,16 @@ def test_what_is_made_is_for_the_owner_alone(isolated: Setting) -> None:
     assert stat.S_IMODE((pod.volumes / "v").stat().st_mode) == 0o777
 
 
+def test_each_attempt_has_a_hosts_file(isolated: Setting) -> None:
+    command = isolated.start(pod_of())
+    hosts = PodFolder(isolated.root, pod_of().uid).container("1").hosts
+    assert hosts.read_text().endswith("10.0.0.1\tp\n")
+    assert stat.S_IMODE(hosts.stat().st_mode) == 0o644
+    arguments = list(command.bubblewrap or ())
+    mount = arguments.index(str(hosts))
+    assert arguments[mount - 1 : mount + 2] == ["--ro-bind", str(hosts), "/etc/hosts"]
+
+
 def test_a_failing_volume_is_reported_as_upstream_does(isolated: Setting) -> None:
     refused = isolated.refusal(with_mount("/data", {"configMap": {"name": "c"}}))
     message = 'MountVolume.SetUp failed for volume "v" : configmap "c" not found'
@@ -318,7 +328,7 @@ def test_a_token_that_is_forbidden_for_a_moment_is_tried_again_soon(isolated: Se
         ({"csi": {"driver": "x"}}, "volumes.csi"),
         ({"image": {"reference": "x"}}, "volumes.image"),
         ({"ephemeral": {}}, "volumes.ephemeral"),
-        ({"emptyDir": {"medium": "Memory"}}, 'volumes.emptyDir.medium: "Memory"'),
+        ({"emptyDir": {"medium": "HugePages"}}, 'volumes.emptyDir.medium: "HugePages"'),
     ],
 )
 def test_volumes_that_we_do_not_have_are_refused_by_name(

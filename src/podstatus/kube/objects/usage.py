@@ -80,7 +80,7 @@ class PodDiskUsage(msgspec.Struct, frozen=True, kw_only=True):
     at: int
     """When it was measured, in nanoseconds since the Unix epoch."""
     total: DiskUsage
-    """Everything, including older attempts and the records of the runtime."""
+    """Everything on disk, including older attempts and the records of the runtime."""
     containers: Mapping[str, ContainerDiskUsage] = {}
     """By container name."""
     volumes: Mapping[str, DiskUsage] = {}

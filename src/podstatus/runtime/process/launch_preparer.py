@@ -6,7 +6,7 @@ import os
 import pwd
 import shlex
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from podstatus.base.clock import Clock
@@ -45,10 +45,12 @@ from podstatus.runtime.process.spec.environment import (
     full_environment,
     referenced_names,
 )
+from podstatus.runtime.process.spec.hosts_file import HOSTS_PATH, hosts_file, needs_hosts_file
 from podstatus.runtime.process.spec.mount_plan import PlannedMount, mount_target, plan_mounts
 from podstatus.runtime.process.spec.security import HostSupport, ProcessCredentials, credentials
 from podstatus.runtime.process.spec.unsupported_fields import check_fields
 from podstatus.runtime.process.volumes.host_paths import PROC, read_mount_table
+from podstatus.runtime.process.volumes.memory_volumes import MemoryVolumes
 from podstatus.runtime.process.volumes.unsandboxed_files import (
     UnsandboxedFiles,
     create_folders,
@@ -91,9 +93,10 @@ class ContainerPreparer:
         self._host_ips = host_ips
         self._allocatable = allocatable
         self._hidden = tuple(os.path.realpath(path) for path in (root, *hidden))
+        self._memory = MemoryVolumes(root)
         self._unsandboxed_files = UnsandboxedFiles(root)
         self._volumes = VolumeManager(
-            root, self._resolver, self._downward_context, self._hidden, clock
+            root, self._resolver, self._downward_context, self._hidden, self._memory, clock
         )
 
     @property
@@ -119,6 +122,7 @@ class ContainerPreparer:
         await self._volumes.forget(uid)
         self._resolver.forget(uid)
         await asyncio.to_thread(self._unsandboxed_files.remove, uid)
+        await asyncio.to_thread(self._memory.remove, uid)
 
     def close(self) -> None:
         """Stop all writers of volumes."""
@@ -199,6 +203,8 @@ class ContainerPreparer:
         mounts.append(ResolvedMount(source=directory.message, target=target))
         _create_container_files(directory)
         hostname = "" if pod.spec.host_network else _hostname(pod)
+        targets = (mount.target for mount in mounts)
+        mounts.extend(_hosts_file_mounts(pod, hostname, self._host_ips(), targets, directory))
         env = full_environment(
             declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
         )
@@ -323,6 +329,32 @@ def _create_container_files(directory: ContainerFolder) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with open_descriptor(directory.message, flags) as file:
         os.fchmod(file, 0o666)
+
+
+def _hosts_file_mounts(
+    pod: Pod,
+    hostname: str,
+    pod_ips: Sequence[str],
+    targets: Iterable[str],
+    directory: ContainerFolder,
+) -> Iterator[ResolvedMount]:
+    """Write the container's hosts file and yield its mount, if it gets one."""
+    if not needs_hosts_file(pod, pod_ips, targets):
+        return
+    host_file = _read_host_file() if pod.spec.host_network else ""
+    directory.hosts.write_text(
+        hosts_file(pod, hostname, pod_ips, host_file), errors="surrogateescape"
+    )
+    directory.hosts.chmod(0o644)
+    # As the root filesystem, which is read-only.
+    yield ResolvedMount(source=directory.hosts, target=HOSTS_PATH, read_only=True)
+
+
+def _read_host_file() -> str:
+    try:
+        return Path(HOSTS_PATH).read_text(errors="surrogateescape")
+    except FileNotFoundError:
+        return ""
 
 
 def _hostname(pod: Pod) -> str:

@@ -19,7 +19,11 @@ from podstatus.runtime.process.shim.records import LAUNCH
 from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.state.pod_state import PodState
 from podstatus.runtime.process.state.pod_table import PodTable
+from podstatus.runtime.process.volumes.memory_volumes import MemoryVolumes
 from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
+
+OutsideFiles = tuple[UnsandboxedFiles, MemoryVolumes]
+"""Files of pods outside of their folders."""
 
 
 def cgroup_files(folder: Path) -> Iterable[str]:
@@ -38,7 +42,8 @@ async def end_pods(folder: Path, cgroups: Cgroups, clock: Clock, *, grace_second
     control = ShimControl(records, PodTable(records, lambda: (), limits, clock.now), limits)
     control.recover()
     try:
-        stopper, files = Stopper(control), UnsandboxedFiles(folder)
+        stopper = Stopper(control)
+        files = (UnsandboxedFiles(folder), MemoryVolumes(folder))
         endings = [
             _end_pod(control, stopper, files, state, grace_seconds)
             for state in control.pods.states()
@@ -55,7 +60,7 @@ async def end_pods(folder: Path, cgroups: Cgroups, clock: Clock, *, grace_second
 async def _end_pod(
     control: ShimControl,
     stopper: Stopper,
-    files: UnsandboxedFiles,
+    files: OutsideFiles,
     state: PodState,
     grace_seconds: float,
 ) -> None:
@@ -66,8 +71,9 @@ async def _end_pod(
     await asyncio.to_thread(_remove_pod, control, files, state)
 
 
-def _remove_pod(control: ShimControl, files: UnsandboxedFiles, state: PodState) -> None:
+def _remove_pod(control: ShimControl, files: OutsideFiles, state: PodState) -> None:
     uid = state.record.uid
-    files.remove(uid)
+    for outside in files:
+        outside.remove(uid)
     control.limits.cgroups.remove_pod(uid)
     control.records.remove(control.records.pod_folder(uid).path)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.spec.environment import DEFAULT_PATH
+from podstatus.runtime.process.volumes.memory_volumes import MemoryVolumes
 from tests.runtime.process.conftest import Trials
 from tests.support.processes.process_pods import UID
 
@@ -56,9 +58,32 @@ def test_only_volumes_tmp_shm_and_the_message_can_be_written(trials: Trials) -> 
     assert set(out.split()) == {"/data", "/tmp", "/dev/shm"}
 
 
+def test_the_hosts_file_has_the_pod_and_its_aliases(trials: Trials) -> None:
+    aliases = [{"ip": "1.2.3.4", "hostnames": ["db", "db.example"]}]
+    lines = trials.shell("cat /etc/hosts", hostAliases=aliases).splitlines()
+    assert lines[0] == "# Kubernetes-managed hosts file."
+    assert lines[-2:] == ["# Entries added by HostAliases.", "1.2.3.4\tdb\tdb.example"]
+    assert trials.shell("hostname; grep -c p$ /etc/hosts").split() == ["p", "1"]
+
+
+def test_a_memory_volume_is_a_tmpfs(root_trials: Trials) -> None:
+    volume = {"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}
+    for path in ("/data", "/dev/shm"):
+        mount = {"volumeMounts": [{"name": "v", "mountPath": path}]}
+        script = f"touch {path}/file && stat -f -c %T {path} && df -k --output=size {path}"
+        try:
+            out = root_trials.shell(script, mount, volumes=[volume])
+        finally:
+            MemoryVolumes(root_trials.root).remove(PodUID(UID))
+        assert out.split() == ["tmpfs", "1K-blocks", "1024"]
+
+
 def test_nothing_that_is_writable_was_forgotten(trials: Trials) -> None:
     """All mounts but those of the container are read-only, whatever the host has mounted."""
-    out = trials.shell("cat /proc/self/mountinfo", {"volumeMounts": [MOUNT]}, volumes=[VOLUME])
+    # Those that the user cannot reach may be writable: memory volumes of another agent.
+    script = 'while read -r line; do set -- $line; test -e "$5" && echo "$line"; done; true'
+    script = f"({script}) < /proc/self/mountinfo"
+    out = trials.shell(script, {"volumeMounts": [MOUNT]}, volumes=[VOLUME])
     fields = [line.split() for line in out.splitlines()]
     writable = {field[4] for field in fields if "rw" in field[5].split(",")}
     devices = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}

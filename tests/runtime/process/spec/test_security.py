@@ -203,7 +203,6 @@ LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}
         ({"hostPID": True}, "hostPID: true"),
         ({"shareProcessNamespace": True}, "shareProcessNamespace: true"),
         ({"hostUsers": False}, "hostUsers: false"),
-        ({"hostAliases": [{"ip": "1.2.3.4", "hostnames": ["x"]}]}, "hostAliases: [x]"),
         ({"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}}, "dnsConfig"),
         ({"runtimeClassName": "gvisor"}, 'runtimeClassName: "gvisor"'),
         ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims: [gpu]"),
@@ -239,6 +238,14 @@ def test_devices_cannot_be_had() -> None:
     assert "volumeDevices: [d]" in _field_refusal({"volumeDevices": devices}, {})
     claims = {"claims": [{"name": "gpu"}]}
     assert "resources.claims: [gpu]" in _field_refusal({"resources": claims}, {})
+
+
+def test_host_aliases_take_isolation() -> None:
+    pod = pod_of(hostAliases=[{"ip": "1.2.3.4", "hostnames": ["x"]}])
+    container = (pod.spec.containers or ())[0]
+    check_fields(pod, container, isolated=True)
+    with pytest.raises(CannotStartError, match=r"hostAliases: \[x\] .*--isolation=bubblewrap"):
+        check_fields(pod, container, isolated=False)
 
 
 def test_a_read_only_root_takes_isolation() -> None:

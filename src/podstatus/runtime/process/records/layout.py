@@ -10,6 +10,7 @@
                                exit.json    ExitRecord, by the monitor, once all processes ended
                                0.log        output in the CRI format; rotated: 0.log.*
                                message      termination message
+               hosts        its /etc/hosts, if it is isolated
                                stdin        FIFO, if the container has standard input
                                tmp/         its /tmp, if it is isolated
 
@@ -25,7 +26,8 @@ from urllib.parse import quote, unquote
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.shim.records import EXIT, LAUNCH, LOG, POD, SHIM, STARTED, STDIN
 
-SHIM_LOG, RESIZE_RECORD, MESSAGE, TMP = "shim.log", "resized.json", "message", "tmp"
+SHIM_LOG, RESIZE_RECORD = "shim.log", "resized.json"
+MESSAGE, HOSTS, TMP = "message", "hosts", "tmp"
 
 
 class PodFolder:
@@ -56,6 +58,7 @@ class ContainerFolder:
         self.exit = path / EXIT
         self.log = path / LOG
         self.message = path / MESSAGE
+        self.hosts = path / HOSTS
         self.stdin = path / STDIN
         self.tmp = path / TMP
 

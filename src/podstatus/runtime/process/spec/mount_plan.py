@@ -19,6 +19,7 @@ from podstatus.runtime.process.spec.config_errors import config_error, unsupport
 from podstatus.runtime.process.spec.projections import projected_source
 
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, not a token
+MEMORY = "Memory"
 _SUPPORTED_VOLUMES = "emptyDir, hostPath, configMap, secret, downwardAPI and projected"
 
 
@@ -52,6 +53,11 @@ def volume_type(volume: Volume) -> str:
 
 def is_empty_dir(volume: Volume) -> bool:
     return volume_type(volume) == "emptyDir"
+
+
+def is_in_memory(volume: Volume) -> bool:
+    """Return whether it is an emptyDir with medium Memory."""
+    return volume.empty_dir is not None and volume.empty_dir.medium == MEMORY
 
 
 def concurrent_writers(
@@ -105,9 +111,11 @@ def _plan_mount(
 
 def _check_type(volume: Volume) -> None:
     kind = volume_type(volume)
-    if kind == "emptyDir" and volume.empty_dir is not None and volume.empty_dir.medium:
-        reason = "it would be a folder on disk; remove the field if that is sufficient"
-        raise unsupported_field("volumes.emptyDir.medium", volume.empty_dir.medium, reason)
+    if kind == "emptyDir" and volume.empty_dir is not None:
+        medium = volume.empty_dir.medium
+        if medium not in ("", MEMORY):
+            reason = "this runtime has no huge pages; remove it, or set Memory"
+            raise unsupported_field("volumes.emptyDir.medium", medium, reason)
     if kind not in _SUPPORTED_VOLUMES.replace(" and ", ", ").split(", "):
         reason = f"this runtime does not support this type; supported: {_SUPPORTED_VOLUMES}"
         raise unsupported_field(f"volumes.{kind}", volume.name, reason)

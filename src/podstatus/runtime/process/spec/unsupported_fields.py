@@ -63,9 +63,10 @@ def _pod_fields(pod: Pod, *, isolated: bool) -> Iterator[UnsupportedField]:
     if spec.host_users is False:
         reason = "containers are in the agent's user namespace; remove it, or set true"
         yield UnsupportedField("hostUsers", False, reason)
-    if spec.host_aliases:
+    if spec.host_aliases and not isolated:
         names = tuple(name for alias in spec.host_aliases for name in alias.hostnames or ())
-        yield UnsupportedField("hostAliases", names, "/etc/hosts is the host's; remove it")
+        reason = "/etc/hosts is the host's; run the agent with --isolation=bubblewrap"
+        yield UnsupportedField("hostAliases", names, reason)
     if spec.dns_policy == "None" or spec.dns_config is not None:
         field = "dnsConfig" if spec.dns_config is not None else "dnsPolicy"
         yield UnsupportedField(field, spec.dns_policy or "ClusterFirst", _DNS)

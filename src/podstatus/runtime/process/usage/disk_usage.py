@@ -12,6 +12,7 @@ from podstatus.kube.objects.usage import ContainerDiskUsage, DiskUsage, PodDiskU
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.shim.records import LOG
 from podstatus.runtime.process.usage.tree_usage import MAX_ENTRIES, PartOf, split_tree_usage
+from podstatus.runtime.process.volumes.memory_volumes import is_mount_point
 
 MAX_POD_ENTRIES = 5 * MAX_ENTRIES
 """Of all parts of a pod together; about five seconds of work."""
@@ -145,14 +146,17 @@ class PodMeter:
             (attempt.container, budget.measure(folder.container(attempt.id).path, _attempt_part))
             for attempt in attempts
         ]
+        folders = self._volume_folders(uid, folder)
         volumes = {
-            name: sum_usage(budget.measure(path, _whole).values())
-            for name, path in self._volume_folders(uid, folder).items()
+            name: sum_usage(budget.measure(path, _whole).values()) for name, path in folders.items()
+        }
+        on_disk = {
+            name: usage for name, usage in volumes.items() if not is_mount_point(folders[name])
         }
         parts = (records, *(parts for _, parts in by_attempt))
         return PodDiskUsage(
             at=at,
-            total=sum_usage(usage for part in (*parts, volumes) for usage in part.values()),
+            total=sum_usage(usage for part in (*parts, on_disk) for usage in part.values()),
             containers=_by_container(by_attempt),
             volumes=volumes,
         )

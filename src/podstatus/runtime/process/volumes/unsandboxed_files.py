@@ -37,6 +37,7 @@ from podstatus.runtime.process.spec.mount_plan import (
     TOKEN_PATH,
     PlannedMount,
     is_empty_dir,
+    is_in_memory,
     plan_mounts,
     split_steps,
     volume_type,
@@ -273,6 +274,8 @@ def _check_mount(pod: Pod, mount: PlannedMount, files: UnsandboxedFiles) -> None
     if not is_empty_dir(volume):
         kind = volume_type(volume)
         raise _unsupported_error(f"volume {name} ({kind}) cannot be mounted", "remove it")
+    if is_in_memory(volume):
+        raise _unsupported_error(f"volume {name} cannot be in memory", "remove its medium")
     if not files.covers(mount.target):
         raise _unsupported_error(
             f"volume {name} cannot be mounted at {mount.target}", "mount it below /tmp"

@@ -24,7 +24,11 @@ from podstatus.runtime.process.sandbox.bubblewrap.arguments import HostPath
 from podstatus.runtime.process.spec.config_errors import config_error
 from podstatus.runtime.process.spec.downward_api import DownwardContext
 from podstatus.runtime.process.spec.environment import ReferencedObjects
-from podstatus.runtime.process.spec.mount_plan import PlannedMount, is_empty_dir
+from podstatus.runtime.process.spec.mount_plan import (
+    PlannedMount,
+    is_empty_dir,
+    is_in_memory,
+)
 from podstatus.runtime.process.spec.projections import (
     ProjectionInputs,
     VolumeFingerprint,
@@ -41,6 +45,7 @@ from podstatus.runtime.process.volumes.atomic_writer import (
     write_atomically,
 )
 from podstatus.runtime.process.volumes.host_paths import UnsafeHostPathError, prepare_host_path
+from podstatus.runtime.process.volumes.memory_volumes import MemoryVolumes
 from podstatus.runtime.process.volumes.writer_threads import CancelCheck, VolumeWriterPool
 
 FAILED_MOUNT = "FailedMount"
@@ -56,9 +61,11 @@ class VolumeManager:
         resolver: ReferenceResolver,
         context: Callable[[], DownwardContext],
         hidden_paths: Sequence[str],
+        memory: MemoryVolumes,
         clock: Clock,
     ) -> None:
         self._root = root
+        self._memory = memory
         self._resolver = resolver
         self._context = context
         self._hidden_paths = tuple(hidden_paths)
@@ -173,7 +180,9 @@ class VolumeManager:
         """Create an emptyDir or check a host path. Runs in a thread."""
         if is_empty_dir(volume):
             folder = self._folder(pod, volume)
-            if not folder.is_dir():
+            if is_in_memory(volume):
+                self._memory.create(pod.uid, volume.name, _size_limit(volume))
+            elif not folder.is_dir():
                 create_private(folder.parent)
                 folder.mkdir()
                 folder.chmod(_WORLD_WRITABLE)
@@ -222,6 +231,11 @@ class VolumeManager:
         if not volume.name or path_segment(volume.name):
             raise config_error(f"{go_quoted(volume.name)} is not a valid volume name")
         return PodFolder(self._root, pod.uid).volumes / volume.name
+
+
+def _size_limit(volume: Volume) -> int | None:
+    limit = None if volume.empty_dir is None else volume.empty_dir.size_limit
+    return None if limit is None else limit.value or None
 
 
 def _mount_error(volume: Volume, reason: str) -> CannotStartError:

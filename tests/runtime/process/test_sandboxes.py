@@ -11,6 +11,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import SandboxState
 from podstatus.kube.objects.volumes import ConfigMapVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError, Runtime
+from podstatus.status.decide.generate_conditions import has_usable_sandbox
 from podstatus.testing.builders import make_pod
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
@@ -45,6 +46,21 @@ async def test_a_pod_that_waits_for_a_volume_has_none(folder: Path) -> None:
         assert await sandboxes(runtime) == [(SandboxState.READY, 0)]
         await runtime.remove_pod(WAITING.uid)
         assert await runtime.list_pods() == []
+
+
+@pytest.mark.parametrize("host_network", [False, True])
+async def test_a_sandbox_has_the_network_that_the_pod_asked_for(
+    folder: Path, host_network: bool
+) -> None:
+    pod = a_pod()
+    pod = structs.replace(pod, spec=structs.replace(pod.spec, host_network=host_network))
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        await runtime.start_pod(pod)
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        (listed,) = await runtime.list_pods()
+        # Otherwise the pod would be killed and started again, at every sync.
+        assert has_usable_sandbox(pod, listed.facts)
+        await runtime.remove_pod(pod.uid)
 
 
 async def test_one_that_was_given_up_is_still_listed(folder: Path) -> None:

@@ -62,6 +62,7 @@ class Starter:
             sandbox_id=uuid.uuid4().hex,
             sandbox_attempt=attempt_number,
             created_at=self._clock.now(),
+            host_network=pod.spec.host_network,
             limits=pod_limits(pod),
         )
 

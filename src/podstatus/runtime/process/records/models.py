@@ -31,6 +31,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_attempt: int
     """Number of shims before this one."""
     created_at: int
+    host_network: bool = False
+    """What the spec says: the network is the host's in any case."""
     stopped: bool = False
     """Its shim was asked to end."""
     limits: CgroupLimits | None = None

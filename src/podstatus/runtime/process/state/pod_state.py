@@ -166,7 +166,7 @@ def runtime_pod(
         id=record.sandbox_id,
         state=SandboxState.READY if is_up else SandboxState.NOT_READY,
         attempt=record.sandbox_attempt,
-        network=NetworkMode.POD if ips else NetworkMode.NODE,
+        network=NetworkMode.NODE if record.host_network else NetworkMode.POD,
         ip=ips[0] if ips and is_up else None,
     )
     facts = PodFacts(

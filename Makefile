@@ -8,7 +8,7 @@ CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real real-parts e2e-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -56,7 +56,10 @@ test-real: $(READY) ## run slow tests, and the API server tests of make test aga
 	$(BIN)/python -m pytest -n 6 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
 
 real-parts: $(READY) ## build kube-apiserver (needs Go) and etcd for test-real, once
-	@$(BIN)/python tools/build_real_parts.py
+	@$(BIN)/python tools/build_real_parts.py real
+
+e2e-parts: $(READY) real-parts ## build the programs of Kubernetes' own node tests (needs Go), once
+	@$(BIN)/python tools/build_real_parts.py e2e
 
 lint: $(READY) docs-check ## style, types, import contracts, generated docs
 	$(BIN)/ruff check .

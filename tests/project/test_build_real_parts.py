@@ -12,14 +12,14 @@ exit 1
 """
 
 
-def build(tmp_path: Path) -> subprocess.CompletedProcess[str]:
+def build(tmp_path: Path, parts: str = "real") -> subprocess.CompletedProcess[str]:
     """Build where nothing is on PATH but what the test put there."""
     environment = {
         "PATH": str(tmp_path / "path"),
         "HOME": os.environ.get("HOME", "/"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
     }
-    command = [sys.executable, str(ROOT / "tools" / "build_real_parts.py")]
+    command = [sys.executable, str(ROOT / "tools" / "build_real_parts.py"), parts]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -29,6 +29,15 @@ def test_without_go_it_says_so(tmp_path: Path) -> None:
     assert built.stderr == (
         "real-parts: Go 1.26.0 or newer is needed to build kube-apiserver, "
         "and there is no `go` on PATH\n"
+    )
+
+
+def test_each_set_names_its_programs(tmp_path: Path) -> None:
+    built = build(tmp_path, "e2e")
+    assert built.returncode == 1
+    assert built.stderr == (
+        "e2e-parts: Go 1.26.0 or newer is needed to build kube-controller-manager, "
+        "kube-scheduler, agnhost, ginkgo, e2e.test, and there is no `go` on PATH\n"
     )
 
 
@@ -48,6 +57,6 @@ def test_what_is_locked_names_no_index_and_no_machine() -> None:
     requirements = (ROOT / "requirements" / "real.txt").read_text()
     assert "--hash=sha256:" in requirements
     assert "://" not in requirements
-    module = (ROOT / "tools" / "kube-apiserver" / "go.mod").read_text()
+    module = (ROOT / "tools" / "kubernetes" / "go.mod").read_text()
     local = [line for line in module.splitlines() if "=>" in line and "=> k8s.io/" not in line]
     assert local == []

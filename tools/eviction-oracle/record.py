@@ -2,7 +2,7 @@
 
 It copies the module k8s.io/kubernetes out of Go's module cache, puts oracle_test.go into the
 eviction package of the copy, and runs it on generated calls. The release and the versions of all
-modules are those of tools/kube-apiserver. README.md describes what is needed.
+modules are those of tools/kubernetes. README.md describes what is needed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LOCKED = HERE.parent / "kube-apiserver"
+LOCKED = HERE.parent / "kubernetes"
 MODULE = "k8s.io/kubernetes"
 PACKAGE = "pkg/kubelet/eviction"
 RECORDING = ROOT / "tests" / "conformance" / "vectors-eviction.jsonl.gz"

@@ -16,6 +16,8 @@ from podstatus.base.programs import find_program
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 KUBE_APISERVER = "kube-apiserver"
 ETCD = "etcd"
+E2E_PREFIX = "e2e-"
+"""Prefix of the subdirectories that `make e2e-parts` fills, for `make test-e2e`."""
 
 
 class MissingBinariesError(Exception):

@@ -197,7 +197,7 @@ def fetch_etcd(packages: Path, target: Path) -> None:
 def build(go: str, program: Program, target: Path) -> None:
     """Compile a program, and report progress. Raises BuildError."""
     started = time.monotonic()
-    print(f"{program.name}: fetching the modules of {program.package} {version()}", flush=True)
+    print(f"{program.name}: fetching the modules for Kubernetes {version()}", flush=True)
     test = ["-test"] if program.is_test else []
     listed = run_go(go, "list", "-deps", *test, program.package)
     if listed.returncode:

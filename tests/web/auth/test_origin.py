@@ -70,6 +70,8 @@ def test_a_host_that_is_none_is_a_bad_request(host: str) -> None:
         ({"Origin": "https://evil.example"}, False),
         ({"Origin": "null"}, False),
         ({"Origin": ""}, False),
+        ({"Origin": "https://dashboard", "X-Forwarded-For": "10.0.0.1"}, True),
+        ({"Sec-Fetch-Site": "cross-site", "X-Forwarded-For": "10.0.0.1"}, True),
     ],
 )
 def test_cross_site_pages_are_rejected(headers: dict[str, str], allowed: bool) -> None:
@@ -80,6 +82,12 @@ def test_cross_site_pages_are_rejected(headers: dict[str, str], allowed: bool) -
         with pytest.raises(HttpError) as refused:
             check_origin(asked, NAMES)
         assert refused.value.code == 403
+
+
+def test_a_forwarded_request_has_to_name_this_node() -> None:
+    with pytest.raises(HttpError) as refused:
+        check_origin({"Host": "evil.example", "X-Forwarded-For": "10.0.0.1"}, NAMES)
+    assert refused.value.code == 421
 
 
 def test_a_request_without_host_is_accepted() -> None:

@@ -2,7 +2,10 @@
 
 A browser sends requests of other sites' pages, perhaps with a client certificate of its user, and
 a foreign host name can be made to resolve to this machine (DNS rebinding). So cross-origin requests
-are rejected, and so are requests whose Host header does not name this node.
+are rejected, and so are requests whose Host header does not name this node. Requests that a proxy
+forwarded may be cross-origin: kube-apiserver passes the Origin of its client on. A page cannot
+pretend that: browsers send X-Forwarded-For to another origin only after a preflight request, which
+is not answered.
 
 Upstream: CrossOriginProtection, net/http of Go 1.26, for the order of `Sec-Fetch-Site` and
 `Origin`; here for all methods, since reading is as sensitive as writing.
@@ -31,6 +34,8 @@ def check_origin(headers: Mapping[str, str], names: Iterable[str]) -> None:
             "the Host header does not name this node; use an IP address, localhost, or a name of "
             "its certificate",
         )
+    if "X-Forwarded-For" in headers:
+        return
     site = headers.get("Sec-Fetch-Site")
     if site is None:
         is_cross_origin = _is_cross_origin(headers.get("Origin"), host)

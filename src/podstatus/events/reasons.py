@@ -209,6 +209,11 @@ TAINT_TOLERATION: Final = "TaintToleration"
 
 The node has a taint of effect NoExecute; static pods are exempt.
 """
+SYSCTL_FORBIDDEN: Final = "SysctlForbidden"
+"""Warning: forbidden sysctl: "{sysctl}" not allowlisted
+
+The sysctl is not one of the safe ones, or the pod is in the host namespace that it belongs to.
+"""
 POD_OS_SELECTOR_NODE_LABEL_DOES_NOT_MATCH: Final = "PodOSSelectorNodeLabelDoesNotMatch"
 """Warning: Failed to admit pod as the `kubernetes.io/os` label doesn't match node label
 

@@ -1,6 +1,6 @@
 """Decide whether the node admits a pod:
 
-size limits, operating system, resource fit, node affinity, host ports, taints. Pure. Never here:
-the allocations of running pods (`allocation`), or the rejection of a pod at the API server. Tests:
-tests/workers/admission.
+size limits, sysctls, operating system, resource fit, node affinity, host ports, taints. Pure. Never
+here: the allocations of running pods (`allocation`), or the rejection of a pod at the API server.
+Tests: tests/workers/admission.
 """

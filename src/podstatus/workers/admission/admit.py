@@ -1,9 +1,9 @@
 """Whether the node admits a pod that is assigned to it.
 
-Checked first: the size limits (`pod_limits`). Then, in upstream's order: operating system,
+Checked first: the size limits (`pod_limits`). Then, in upstream's order: sysctls, operating system,
 supplemental groups, resources, node selector and affinity, node name, host ports, NoExecute taints.
 The first failed check is the reason. Pressure is checked by `eviction`. Not checked: devices,
-sysctls, AppArmor. There is no preemption for critical pods.
+AppArmor. There is no preemption for critical pods.
 
 Upstream: predicateAdmitHandler, pkg/kubelet/lifecycle/predicate.go v1.36.4; rejectPod,
 kubelet.go.
@@ -25,6 +25,7 @@ from podstatus.workers.admission.resource_fit import (
     has_free_ports,
     insufficient_resources,
 )
+from podstatus.workers.admission.sysctls import SYSCTL_FORBIDDEN, find_forbidden_sysctl
 
 _OS_LABEL = "kubernetes.io/os"
 
@@ -52,6 +53,9 @@ def admit(pod: Pod, *, node: Node, others: RequestedResources, max_pods: int) ->
     """
     if (violation := find_limit_violation(pod)) is not None:
         return AdmissionRejected(reason=violation.reason, message=violation.message)
+    if (forbidden := find_forbidden_sysctl(pod.spec)) is not None:
+        message = f"forbidden sysctl: {forbidden}"
+        return AdmissionRejected(reason=SYSCTL_FORBIDDEN, message=message)
     return next(_rejections(pod, node, others, max_pods), None) or Admitted()
 
 

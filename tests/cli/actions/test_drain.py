@@ -29,8 +29,8 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
         result = drain(tmp_path)
     assert result.output == (
         "draining node n1\n"
-        "terminating 3 pods with priority 0, timeout 20 s\n"
-        "terminating 1 pod with priority 7, timeout 10 s\n" + DRAINED.format(tmp_path)
+        "terminating 3 pods with priority 0; at most 20 s\n"
+        "terminating 1 pod with priority 7; at most 10 s\n" + DRAINED.format(tmp_path)
     )
     assert result.exit_code == 0
     assert node.asked[:2] == ["POST /drain", "/drain"]

@@ -10,8 +10,8 @@ def describe_progress(progress: ShutdownProgress) -> str:
     if not progress.ending:
         return ""
     return (
-        f"terminating {count_pods(progress.ending)} with priority {progress.priority}, "
-        f"timeout {progress.seconds} s"
+        f"terminating {count_pods(progress.ending)} with priority {progress.priority}; "
+        f"at most {progress.seconds} s"
     )
 
 

@@ -71,8 +71,8 @@ def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled
         drained = drain(started)
         assert drained.returncode == 0, drained.stderr
         assert drained.stdout.splitlines()[1:3] == [
-            "terminating 3 pods with priority 0, timeout 20 s",
-            "terminating 1 pod with priority 2000000000, timeout 10 s",
+            "terminating 3 pods with priority 0; at most 20 s",
+            "terminating 1 pod with priority 2000000000; at most 10 s",
         ]
         assert readiness(cluster) == ("False", "KubeletNotReady", "node is shutting down")
         ends = {}
@@ -107,7 +107,7 @@ def test_pods_end_with_an_agent_that_is_to_drain(each_server: Server, tmp_path: 
         )
         cluster.wait_ready("web", "quick")
         assert started.stop() == 0, started.log()
-        assert "terminating 2 pods with priority 0, timeout 20 s\n" in started.log()
+        assert "terminating 2 pods with priority 0; at most 20 s\n" in started.log()
         assert "stopped; all pods are terminated\n" in started.log()
         for name in ("web", "quick"):
             check_terminated(cluster.pod(name) or {})
@@ -192,7 +192,7 @@ def test_processes_end_by_priority_and_a_second_signal_ends_the_agent_at_once(nu
         for name in ("web", "dns"):
             started.wait_for_log(name, "begin")
         assert started.stop(number) == 0, started.log()
-        assert "terminating 1 pod with priority 2000000000, timeout 10 s" in started.log()
+        assert "terminating 1 pod with priority 2000000000; at most 10 s" in started.log()
         cluster = started.start_ready()
         web, dns = (check_terminated(cluster.pod(name) or {}) for name in ("web", "dns"))
         assert (web["exitCode"], dns["exitCode"]) == (5, 137)

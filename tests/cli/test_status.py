@@ -87,7 +87,8 @@ def test_a_drained_node_has_a_remedy(tmp_path: Path) -> None:
         answers(node)
         node.progress = [{"state": "drained"}]
         result = status(tmp_path)
-    assert "  drained     the node rejects new pods, or they stay Pending\n" in result.stdout
+    effect = "new pods stay Pending, or fail if already bound to the node"
+    assert f"  drained     {effect}\n" in result.stdout
     cancel = f"podstatus drain --cancel --root-dir {tmp_path}"
     assert f"  to cancel   {cancel}\n" in result.stdout
 

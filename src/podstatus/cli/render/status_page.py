@@ -87,7 +87,8 @@ def _answers(state: AgentState, commands: SuggestedCommands) -> Iterator[str]:
     yield from _field("API server", f"{where}, {_reachability(state.status.freshness)}")
     yield from _field("nodes" if state.observes else "node", _readiness(state))
     if state.drain != OFF:
-        yield from _field(state.drain, "the node rejects new pods, or they stay Pending")
+        effect = "new pods stay Pending, or fail if already bound to the node"
+        yield from _field(state.drain, effect)
         yield f"{'  to cancel':<{_KEY_WIDTH}}{commands.cancel_drain}"
     yield from _field("pods", _pods(state.status))
     if state.status.sync is not None and (unsynced := _sync(state.status.sync)):

@@ -389,7 +389,7 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("container_log_max_files", "1", "1 is not an integer of at least 2"),
     ("samples", "maybe", '"maybe" is not true or false'),
     ("hostname_override", "a_b", '"a_b" is not a valid node name: '),
-    ("node_labels", "a", '"a" is not key=value,…'),
+    ("node_labels", "a", '"a" is not of the form KEY=VALUE, such as disk=ssd'),
     ("node_labels", "a b=c", '"a b=c" is not a valid label: '),
     ("node_labels", "kubernetes.io/role=x", '"kubernetes.io/role" is not a label that a node may'),
     ("node_capacity", "cpu=two", '"cpu=two" is not a resource with a quantity'),
@@ -397,7 +397,16 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("register_with_taints", "a=b", '"a=b" is not a taint key=value:Effect'),
     ("register_with_taints", "a=b:Never", '"a=b:Never" is not a taint key=value:Effect'),
     ("register_with_taints", "a:NoExecute,a:NoExecute", '"a:NoExecute" is not unique'),
-    ("eviction_hard", "memory.available>1", '"memory.available>1" is not memory.available<100Mi,…'),
+    (
+        "eviction_hard",
+        "memory.available=5%",
+        '"memory.available=5%" is not of the form SIGNAL<AMOUNT, such as memory.available<5%',
+    ),
+    (
+        "eviction_soft_grace_period",
+        "memory.available<1m",
+        '"memory.available<1m" is not of the form SIGNAL=DURATION, such as memory.available=1m30s',
+    ),
     ("eviction_hard", "cpu<1", '"cpu" is not one of memory.available, '),
     ("eviction_hard", "pid.available<101%", '"101%" is not a quantity or percentage'),
     (

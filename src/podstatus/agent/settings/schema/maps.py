@@ -50,6 +50,8 @@ _ALLOWED_LABELS = frozenset(
     }
 )
 _ALLOWED_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_MORE = ",…"
+"""In the metavar of a map, after its first pair."""
 _PERIOD = re.compile(r"(-?\d{1,10})=(\d{1,9})", re.ASCII)
 _PERIOD_FIELDS = {"priority", "shutdownGracePeriodSeconds"}
 _PERIODS_FORMAT = "a list of maps with the integers priority and shutdownGracePeriodSeconds"
@@ -81,19 +83,20 @@ def _map_type(
     parse: Callable[[str, Any], ParsedT],
     combine: Callable[[list[ParsedT]], ValueT],
     *,
-    allowed: str,
+    example: str,
 ) -> ValueType[ValueT]:
     """A map, written `a=b,c=d` in flags and variables."""
+    form = f"of the form {metavar.removesuffix(_MORE)}, such as {example}"
 
     def read_item(item: str) -> ParsedT:
         key, has_separator, value = item.partition(separator)
         if not has_separator:
-            raise InvalidValueError(item, allowed)
+            raise InvalidValueError(item, form)
         return parse(key.strip(), value.strip())
 
     def read_document(value: Any) -> ValueT:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            raise InvalidValueError(value, f"a map: {allowed}")
+            raise InvalidValueError(value, f"a map: {example}{_MORE}")
         return combine(_parse_all(parse, value.items()))
 
     return ValueType(
@@ -293,34 +296,34 @@ def _sort_periods(periods: list[ShutdownPeriod]) -> tuple[ShutdownPeriod, ...]:
 
 _TAINT_FORMAT = f"a taint key=value:Effect; effects are {', '.join(_EFFECTS)}"
 
-LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, _to_map, allowed="key=value,…")
+LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, _to_map, example="disk=ssd")
 GATES = _map_type(
     "NAME=BOOL,…",
     "=",
     _parse_gate,
     lambda pairs: FeatureGates.from_names(dict(pairs)),
-    allowed="Name=true,…",
+    example="AllBeta=true",
 )
 THRESHOLDS = _map_type(
-    "SIGNAL<AMOUNT,…", "<", _parse_threshold, _to_map, allowed="memory.available<100Mi,…"
+    "SIGNAL<AMOUNT,…", "<", _parse_threshold, _to_map, example="memory.available<5%"
 )
 SIGNAL_PERIODS = _map_type(
     "SIGNAL=DURATION,…",
     "=",
     _parse_signal_period,
     _to_map,
-    allowed="memory.available=1m30s,…",
+    example="memory.available=1m30s",
 )
 SIGNAL_AMOUNTS = _map_type(
-    "SIGNAL=AMOUNT,…", "=", _parse_threshold, _to_map, allowed="memory.available=100Mi,…"
+    "SIGNAL=AMOUNT,…", "=", _parse_threshold, _to_map, example="memory.available=100Mi"
 )
-AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, _to_map, allowed="cpu=2,memory=4Gi")
+AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, _to_map, example="memory=4Gi")
 HEADERS = _map_type(
     "NAME:VALUE,…",
     ":",
     _parse_header,
     _join_headers,
-    allowed="name:value,…",
+    example="Accept:text/yaml",
 )
 TAINTS = _list_type(
     "KEY=VALUE:EFFECT,…",

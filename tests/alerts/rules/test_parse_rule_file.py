@@ -89,7 +89,7 @@ def test_a_file_that_only_disables_does_something() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1:1: the file is empty; a rule file has a list: rules: []"),
+        ("", '1:1: the file is empty; a rule file without rules contains "rules: []"'),
         ("- a", "1:1: the file must be a mapping, not a list"),
         ("rules: 3", "1:8: rules must be a list, not '3'"),
         ("rulez: []", "1:1: the file has no rulez; did you mean rules?"),

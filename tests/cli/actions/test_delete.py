@@ -146,8 +146,8 @@ def test_force_deletes_at_once_and_warns(server: ApiServerThread, root_dir: Path
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "pass either names of pods, --selector, --all, or --filename"),
-        (("pod", "a", "--all"), "pass either names of pods, --selector, --all, or --filename"),
+        ((), "pass names of pods, --selector, --all or --filename"),
+        (("pod", "a", "--all"), "pass names of pods, --selector, --all or --filename"),
         (("pod", "a", "-A"), "--all-namespaces requires --selector or --all"),
         (("a",), "unsupported type 'a'; use pods; for a pod of this name: podstatus delete pod a"),
         (("pod", "a", "--now", "--grace-period=3"), "--now and --grace-period cannot be combined"),

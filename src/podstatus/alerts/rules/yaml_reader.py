@@ -50,7 +50,8 @@ class YamlReader:
             self._add_error(Location(1, 1), f"invalid YAML: {' '.join(str(error).split())}")
             return None
         if node is None:
-            self._add_error(Location(1, 1), "the file is empty; a rule file has a list: rules: []")
+            message = 'the file is empty; a rule file without rules contains "rules: []"'
+            self._add_error(Location(1, 1), message)
             return None
         return node
 

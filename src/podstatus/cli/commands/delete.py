@@ -119,7 +119,7 @@ def delete(
             "delete", kind, given, supported="pods", root_dir=root_dir, kubeconfig=kubeconfig
         )
     if sum(map(bool, (given, options.selector, options.all_, options.filename))) != 1:
-        usage_error("pass either names of pods, --selector, --all, or --filename")
+        usage_error("pass names of pods, --selector, --all or --filename")
     if options.all_namespaces and not (options.selector or options.all_):
         usage_error("--all-namespaces requires --selector or --all")
     grace_seconds = options.grace_seconds()

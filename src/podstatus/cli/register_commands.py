@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from podstatus import __version__
-from podstatus.cli.commands.kubectl_verbs import check_kubectl_habits, in_kubectl
+from podstatus.cli.commands.kubectl_verbs import check_kubectl_habits, unknown_option_hint
 from podstatus.cli.program import forget_options, remember_options
 
 _COMMANDS = {
@@ -38,8 +38,6 @@ _COMMANDS = {
 
 _WITH_SETTINGS = ("run", "doctor", "observe", "apiserver")
 """Commands with settings of a process; the others have options that select a running one."""
-_IN_KUBECTL = ("get", "describe", "logs", "exec", "delete")
-"""Commands that kubectl has, too, with more options."""
 
 
 class LazyCommand(TyperCommand):
@@ -68,8 +66,7 @@ class LazyCommand(TyperCommand):
         try:
             context = self.load().make_context(info_name, args, parent, **extra)
         except TyperException as error:
-            if self.name in _IN_KUBECTL and _is_unknown_option(error):
-                error.message += f"\nkubectl may have it:\n  {in_kubectl([str(self.name), *words])}"
+            _add_hint(error, [str(self.name), *words])
             raise
         if self.name not in _WITH_SETTINGS:
             remember_options(context.params)
@@ -77,10 +74,14 @@ class LazyCommand(TyperCommand):
         return context
 
 
-def _is_unknown_option(error: Any) -> bool:
-    """True for an option that this command does not have, nor one of a similar name."""
-    message = str(error.message)
-    return message.startswith("No such option") and error.format_message() == message
+def _add_hint(error: Any, words: list[str]) -> None:
+    """Add to the error for an unknown option what may have been meant."""
+    if not error.message.startswith("No such option"):
+        return
+    has_similar = bool(error.possibilities)
+    if hint := unknown_option_hint(words, error.option_name, has_similar=has_similar):
+        error.possibilities = None
+        error.message += f"\n{hint}"
 
 
 class _Commands(TyperGroup):

@@ -189,6 +189,17 @@ def test_other_formats_and_types_refer_to_kubectl(server: ApiServerThread) -> No
     )
 
 
+def test_the_name_of_a_pod_is_not_that_of_its_events(server: ApiServerThread) -> None:
+    option = f" --kubeconfig {server.kubeconfig}"
+    for words, where in ((("crash",), ""), (("crash", "web", "-n", "shop"), " -n shop")):
+        result = asked(server, "get", "events", *words)
+        assert (result.exit_code, result.stdout) == (1, "")
+        for name in words[: 2 if where else 1]:
+            describe = f"podstatus describe pod {name}{where}{option}"
+            assert f"podstatus: event '{name}' not found in namespace " in result.stderr
+            assert f"; for the events of a pod: {describe}\n" in result.stderr
+
+
 def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
     result = asked(server, "get", "pods", "-n", "kube-public")
     assert (result.exit_code, result.stdout) == (0, "")
@@ -207,7 +218,11 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
         (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A or a selector"),
         (("get", "pods", "web", "-l", "app=x"), 2, "NAME cannot be combined with -A or a selector"),
         (("get", "pods", "-l", "app=x,"), 2, "--selector: found '', expected: identifier after"),
-        (("get", "pods", "--field-selector", "spec.fase=x"), 1, "GET /api/v1/namespaces/default"),
+        (
+            ("get", "pods", "--field-selector", "spec.fase=x"),
+            1,
+            "--field-selector: field label not supported: spec.fase; supported for pods: metadata.",
+        ),
         (("get", "pods", "a/b"), 2, "'a/b' is not of type pods; pass objects of one type"),
         (("get", "pod/web", "nodes/n1"), 2, "'nodes/n1' is not of type pod; pass objects of one"),
         (("get", "pod/"), 2, "the name of an object is missing; write it as in pod/NAME"),
@@ -222,7 +237,7 @@ def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
         (
             ("describe", "web"),
             2,
-            "unsupported type 'web'; use pods or nodes; for a pod of this name: podstatus ",
+            "unsupported type 'web'; to describe the pod: podstatus describe pod web ",
         ),
         (("describe", "pod/none"), 1, "pod 'none' not found in namespace default"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),

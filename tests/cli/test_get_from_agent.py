@@ -154,7 +154,12 @@ def test_an_unknown_field_is_reported(tmp_path: Path) -> None:
     words = ("get", "pods", "--from", "agent", "--field-selector", "spec.fase=x")
     result = asked(tmp_path, *words)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "podstatus: field label not supported: spec.fase\n"
+    assert result.stderr == (
+        "podstatus: --field-selector: field label not supported: spec.fase; supported for pods: "
+        "metadata.name, metadata.namespace, spec.hostNetwork, spec.nodeName, "
+        "spec.restartPolicy, spec.schedulerName, spec.serviceAccountName, "
+        "status.nominatedNodeName, status.phase, status.podIP, status.podIPs\n"
+    )
 
 
 @pytest.mark.usefixtures("node")
@@ -251,7 +256,9 @@ def test_a_type_that_the_embedded_server_lacks_is_no_type_for_kubectl(tmp_path: 
     with fake_node(tmp_path / "root", **embedded):
         for verb in ("get", "describe", "delete"):
             message = asked(tmp_path, verb, "web").stderr
-            assert f"for a pod of this name: podstatus {verb} pod web" in message
+            remedy = f"unsupported type 'web'; to {verb} the pod: podstatus {verb} pod web"
+            assert message.startswith(f"podstatus: {remedy} ")
+            assert "; supported types: pods" in message
             assert message.endswith(f"of the embedded API server: {kubectl} api-resources\n")
         message = asked(tmp_path, "delete", "cm", "a", "b").stderr
     assert message.endswith(f"; use pods; for other types: {kubectl} delete cm a b\n")

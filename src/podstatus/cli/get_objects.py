@@ -33,11 +33,11 @@ from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
-from podstatus.cli.program import suggested_command
+from podstatus.cli.program import describe_pod_command, suggested_command
 from podstatus.cli.render.tables import Table, object_table, with_health, with_labels
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import exit_with_reader, terminal_width, write
-from podstatus.client.rest.resources import NODES, PODS
+from podstatus.client.rest.resources import EVENTS, NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.unstructured import nested_str
@@ -103,10 +103,18 @@ def _find(
         try:
             found.append(objects.get(kind, namespace, name))
         except NotFoundError as error:
+            message = f"{error}{_events_hint(kind, namespace, name)}"
             if len(names) == 1:
-                raise
-            warn(str(error))
+                raise NotFoundError(message) from error
+            warn(message)
     return found
+
+
+def _events_hint(kind: ResourceKind, namespace: str | None, name: str) -> str:
+    """For the name of a pod in place of that of an event; empty for other types."""
+    if kind.resource is not EVENTS or namespace is None:
+        return ""
+    return f"; for the events of a pod: {describe_pod_command(namespace, name)}"
 
 
 def describe_objects(kind_name: str, names: Sequence[str], options: SourceOptions) -> bool:

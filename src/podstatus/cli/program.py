@@ -41,6 +41,12 @@ def suggested_command(words: str) -> str:
     return f"{typed_program()} {words}{''.join(options)}"
 
 
+def describe_pod_command(namespace: str, name: str) -> str:
+    """Return the command that describes a pod."""
+    where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
+    return suggested_command(f"describe pod {shlex.quote(name)}{where}")
+
+
 def with_root_dir(words: str, folder: Path) -> str:
     """Return a shell command of this program for the node of a root directory."""
     return f"{typed_program()} {words} --root-dir {shlex.quote(short_path(folder))}"

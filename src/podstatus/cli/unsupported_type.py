@@ -28,14 +28,16 @@ def refuse_type(
     def kubectl(*words: str) -> str:
         return kubectl_command(shlex.join(words), root_dir, os.environ, kubeconfig)
 
-    parts = [f"unsupported type {name!r}; use {supported}"]
+    parts = [f"unsupported type {name!r}"]
     is_known = any(
         name.lower() in (it.plural, it.singular, *it.short_names, *it.categories)
         for it in RESOURCES
     )
     if not is_known:
         pod = suggested_command(f"{verb} pod {shlex.quote(name)}")
-        parts.append(f"for a pod of this name: {pod}")
+        parts.append(f"to {verb} the pod: {pod}; supported types: {supported}")
+    else:
+        parts.append(f"use {supported}")
     if not is_known and kubeconfig is None and _is_embedded(root_dir):
         parts.append(f"for the types of the embedded API server: {kubectl('api-resources')}")
     else:

@@ -149,7 +149,7 @@ def test_force_deletes_at_once_and_warns(server: ApiServerThread, root_dir: Path
         ((), "pass names of pods, --selector, --all or --filename"),
         (("pod", "a", "--all"), "pass names of pods, --selector, --all or --filename"),
         (("pod", "a", "-A"), "--all-namespaces requires --selector or --all"),
-        (("a",), "unsupported type 'a'; use pods; for a pod of this name: podstatus delete pod a"),
+        (("a",), "unsupported type 'a'; to delete the pod: podstatus delete pod a "),
         (("pod", "a", "--now", "--grace-period=3"), "--now and --grace-period cannot be combined"),
         (("pod", "a", "--force", "--grace-period=3"), "--force and --grace-period greater than 0"),
         (("pod", "-l", "a in b"), "--selector: unable to parse requirement"),

@@ -126,7 +126,10 @@ async def test_the_reason_of_a_refusal_is_reported(agent: Agent) -> None:
     ("status", "reason"),
     [
         (ended("app"), "it has terminated (Completed, exit code 0)"),
-        (waiting("app", "CrashLoopBackOff"), "it is waiting (CrashLoopBackOff)"),
+        (
+            waiting("app", "CrashLoopBackOff"),
+            "it is waiting (CrashLoopBackOff); to see why: {describe}",
+        ),
     ],
 )
 async def test_the_state_of_a_container_that_does_not_run_is_reported(
@@ -136,6 +139,8 @@ async def test_the_state_of_a_container_that_does_not_run_is_reported(
     async with agent_of(tmp_path, pod) as agent:
         agent.scene.pods.running.clear()
         code, _, err = await run(agent, "p", "--", "ls")
+    describe = f"podstatus describe pod p -n ns --root-dir {agent.root_dir}"
+    reason = reason.format(describe=describe)
     assert (code, err.decode()) == (1, f'podstatus: container not found ("app"): {reason}\n')
 
 

@@ -25,6 +25,7 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.print_logs import choose_container
+from podstatus.cli.program import describe_pod_command
 from podstatus.cli.terminal import write, write_encoded
 from podstatus.kube.encoding.channel_frames import V4, V5, ChannelNumber
 from podstatus.kube.objects.pod import Pod
@@ -67,12 +68,12 @@ def exec_command(root_dir: Path | None, request: ContainerCommand) -> int:
         with _raw_terminal(is_raw=has_tty and request.stdin):
             return asyncio.run(_run(agent, target, stdin=request.stdin, has_tty=has_tty))
     except RequestError as error:
-        if not (reason := _why_not_running(pod, choice.name)):
+        if not (reason := _why_not_running(request, pod, choice.name)):
             raise
         raise RequestError(f"{error}: {reason}") from error
 
 
-def _why_not_running(pod: Pod, container: str) -> str:
+def _why_not_running(request: ContainerCommand, pod: Pod, container: str) -> str:
     """Describe the state of a container that does not run; empty if it does, or is unknown."""
     status = pod.status
     statuses = (
@@ -85,7 +86,9 @@ def _why_not_running(pod: Pod, container: str) -> str:
         reason = f"{ended.reason}, " if ended.reason else ""
         return f"it has terminated ({reason}exit code {ended.exit_code})"
     if state is not None and (waiting := state.waiting) is not None:
-        return f"it is waiting ({waiting.reason})" if waiting.reason else "it is waiting"
+        reason = f" ({waiting.reason})" if waiting.reason else ""
+        describe = describe_pod_command(request.namespace, request.pod)
+        return f"it is waiting{reason}; to see why: {describe}"
     return ""
 
 

@@ -8,7 +8,7 @@ everything that the API server has.
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.request_errors import NotFoundError
 from podstatus.cli.client.server_objects import (
     EVERYTHING,
     Document,
@@ -77,14 +77,10 @@ def _select(items: list[Document], kind: ResourceKind, selectors: Selectors) -> 
     if not selectors.fields:
         return items
     # Imported here: the rules of every resource, which are rarely needed.
-    from podstatus.apiserver.http.errors import StatusError
-    from podstatus.apiserver.request.selector_parameters import parse_field_selector
     from podstatus.apiserver.strategies.by_resource import selectable_fields
+    from podstatus.cli.client.field_selector import check_field_selector
 
-    try:
-        fields = parse_field_selector(selectors.fields, kind.printed_resource)
-    except StatusError as error:
-        raise RequestError(str(error)) from error
+    fields = check_field_selector(selectors.fields, kind.printed_resource)
     plural = kind.printed_resource.plural
     return [item for item in items if fields.matches(selectable_fields(plural, item))]
 

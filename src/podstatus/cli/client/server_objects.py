@@ -17,7 +17,7 @@ from podstatus.cli.program import suggested_command
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch_events import BOOKMARK
 from podstatus.client.token_client import TokenClient
-from podstatus.kube.api_errors import ApiError, GoneError, UnavailableError
+from podstatus.kube.api_errors import ApiError, GoneError, RejectedError, UnavailableError
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time
 
@@ -138,6 +138,10 @@ class ServerObjects:
                 if not token:
                     break
         except (ApiError, ValueError) as error:
+            if isinstance(error, RejectedError) and selectors.fields:
+                from podstatus.cli.client.field_selector import check_field_selector
+
+                check_field_selector(selectors.fields, kind.printed_resource)
             raise _to_request_error(error) from error
         for item in items:  # list items lack their type; kubectl adds it, too
             item.update(

@@ -13,6 +13,7 @@ from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
 from podstatus.cli.actions.take_down import DownOptions, take_down
 from podstatus.cli.errors import report_errors
 from podstatus.cli.register_commands import app
+from podstatus.cli.start_command import StartCommand, record_start
 from tests.cli.fake_node import fake_node
 
 
@@ -83,15 +84,15 @@ def test_what_a_stopped_agent_left_of_the_current_directory_must_be_named(
     """It may be planted: its records name processes."""
     with RootDir(tmp_path / ".podstatus") as root:
         root.write("server.json", b'{"embedded": true}')
+        record_start(root.path, StartCommand(words=("run",), directory=str(tmp_path), make=True))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PODSTATUS_ROOT_DIR", raising=False)
     result = CliRunner().invoke(app, ["down", "--yes", "--remove-files"])
     assert result.exit_code == 1
     assert result.stderr == (
-        f"podstatus: no agent runs in {tmp_path}/podstatus nor in ./.podstatus; to start the "
-        "node in ./.podstatus again: podstatus run --root-dir .podstatus; to delete its pods: "
-        "podstatus down --root-dir .podstatus\n"
+        f"podstatus: no agent runs in {tmp_path}/.podstatus; to start the node in ./.podstatus "
+        "again: make run; to delete its pods: podstatus down --root-dir .podstatus\n"
     )
     assert (tmp_path / ".podstatus/server.json").exists()
 

@@ -11,6 +11,7 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.running_agent import running_endpoints
+from podstatus.cli.start_command import StartCommand, record_start
 
 
 @contextmanager
@@ -67,7 +68,7 @@ def test_files_without_a_running_agent_are_not_read(tmp_path: Path, current_dir:
     with agent_in(current_dir / ".podstatus"):
         text = (current_dir / ".podstatus" / "endpoints.json").read_bytes()
     (current_dir / ".podstatus" / "endpoints.json").write_bytes(b"damaged" + text)
-    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/podstatus nor in "):
+    with pytest.raises(RequestError, match=r"no agent runs in .*/current/\.podstatus; "):
         found({"XDG_DATA_HOME": str(tmp_path)})
 
 
@@ -104,6 +105,23 @@ def test_a_stopped_agent_of_the_current_directory_is_mentioned(
         RequestError, match=rf"/podstatus nor in \./\.podstatus; {advice}, or pass the "
     ):
         found({"XDG_DATA_HOME": str(tmp_path)})
+
+
+def test_the_directory_that_has_a_stopped_node_is_named(tmp_path: Path, current_dir: Path) -> None:
+    environment, local = {"XDG_DATA_HOME": str(tmp_path)}, current_dir / ".podstatus"
+    with RootDir(local):
+        record_start(local, StartCommand(words=("run",), directory=str(current_dir), make=True))
+    start = "start one with: make run, or pass the --root-dir of a running agent"
+    with pytest.raises(RequestError) as raised:
+        found(environment)
+    assert str(raised.value) == f"no agent runs in {local}; {start}"
+    RootDir(tmp_path / "podstatus").close()
+    with pytest.raises(RequestError) as raised:
+        found(environment)
+    assert str(raised.value) == (
+        f"no agent runs in {tmp_path}/podstatus nor in ./.podstatus; start the node in "
+        "./.podstatus again with: make run, or pass the --root-dir of a running agent"
+    )
 
 
 def test_a_root_dir_that_was_named_is_the_only_one_mentioned(

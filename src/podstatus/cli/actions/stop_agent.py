@@ -73,10 +73,10 @@ def _stopped_remedy(folder: Path) -> str:
 
 def local_remedy() -> str:
     """For a node of the current directory that is not used unless the user names it."""
-    local = Path(LOCAL_ROOT_DIR)
+    local = Path(LOCAL_ROOT_DIR).absolute()
     return (
-        f"to start the node in ./{LOCAL_ROOT_DIR} again: {with_root_dir('run', local)}; to delete "
-        f"its pods: {with_root_dir('down', local)}"
+        f"to start the node in ./{LOCAL_ROOT_DIR} again: {start_command(local)}; to delete its "
+        f"pods: {with_root_dir('down', local)}"
     )
 
 

@@ -11,10 +11,10 @@ from podstatus.agent.settings.default_root_dir import (
     ROOT_DIR_VARIABLE,
     default_root_dir,
 )
-from podstatus.apiserver.state_dir import StateDirError, lock_holder
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.private_dir import is_private
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.program import short_path, with_root_dir
+from podstatus.cli.program import short_path
 from podstatus.cli.start_command import start_command
 
 
@@ -80,16 +80,19 @@ def no_agent_error(
     `remedy` replaces the advice to start one. `local_remedy` replaces it if no root directory was
     named and `LOCAL_ROOT_DIR` exists. `alternative` is appended.
     """
+    where, start, advice = str(folder), "start one", remedy
     # Of a stopped agent, or planted: it is mentioned, and used only if the user names it.
     if folder == _default_root_dir(environment) and Path(LOCAL_ROOT_DIR).is_dir():
-        start = with_root_dir("run", Path(LOCAL_ROOT_DIR))
-        where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
-        default = f"start the node in ./{LOCAL_ROOT_DIR} again with: {start}"
-        advice = local_remedy or f"{default}, or pass the --root-dir of a running agent"
-    else:
-        start = start_command(folder)
-        where = str(folder)
-        advice = remedy or f"start one with: {start}, or pass the --root-dir of a running agent"
+        local, advice = Path(LOCAL_ROOT_DIR).absolute(), local_remedy
+        if is_private(local) and not (folder / LOCK_FILE).exists():  # the only node
+            where = str(local)
+        else:
+            where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
+            start = f"start the node in ./{LOCAL_ROOT_DIR} again"
+        folder = local
+    advice = advice or (
+        f"{start} with: {start_command(folder)}, or pass the --root-dir of a running agent"
+    )
     return RequestError(f"no agent runs in {where}; {advice}{alternative}")
 
 

@@ -86,6 +86,14 @@ def test_a_plain_command_is_expanded_and_nothing_of_ours_is_in_it(plain: Setting
     assert (command.cwd, command.bubblewrap, command.message_path) == ("/usr", None, "")
 
 
+@pytest.mark.parametrize("bubblewrap", [None, BWRAP])
+def test_a_container_with_a_terminal_knows_its_type(
+    tmp_path: Path, bubblewrap: Bubblewrap | None
+) -> None:
+    command = Setting(tmp_path / "root", bubblewrap).start(pod_of({"tty": True}))
+    assert command.env["TERM"] == "xterm"
+
+
 def test_arguments_alone_are_a_command(plain: Setting) -> None:
     assert plain.start(pod_of({"command": None, "args": ["x"]})).argv == ("x",)
 
@@ -127,8 +135,8 @@ def test_an_image_has_no_command(plain: Setting) -> None:
     refused = plain.refusal(pod_of({"command": None, "name": "nginx", "image": "nginx:1 x"}))
     assert refused.reason == "CreateContainerError"
     assert refused.message == (
-        'the process runtime has no images: container "nginx" needs a command that exists on this '
-        "machine; delete the pod and set one, e.g. "
+        'the process runtime has no images: container "nginx" needs command or args that name '
+        "a program on this machine; delete the pod and set them, e.g. "
         "kubectl run nginx --image='nginx:1 x' --command -- "
         "sh -c 'trap exit TERM; sleep infinity & wait'"
     )

@@ -63,7 +63,7 @@ _MAX_HOSTNAME_LENGTH = 63
 _EXEC_RESERVED_BYTES = 64 * 1024
 _EXAMPLE_COMMAND = "sh -c 'trap exit TERM; sleep infinity & wait'"
 """Handles SIGTERM: PID 1 of a pid namespace ignores it otherwise, until the grace period ends."""
-"""Reserved for PATH, HOME, HOSTNAME and the arguments of the wrapper programs."""
+"""Reserved for PATH, HOME, HOSTNAME, TERM and the arguments of the wrapper programs."""
 _OLD_BUBBLEWRAP = (
     "this bubblewrap mounts by path only, and another pod may replace what is at the path; install "
     "one with --bind-fd (0.10, or a distribution update since August 2024)"
@@ -160,7 +160,8 @@ class ContainerPreparer:
         program: str,
     ) -> PreparedCommand:
         create_folders(pod, container, declared, self._unsandboxed_files)
-        env = full_environment(declared, hostname=socket.gethostname(), home=_home(run_as.user))
+        hostname, home = socket.gethostname(), _home(run_as.user)
+        env = full_environment(declared, hostname=hostname, home=home, tty=container.tty)
         is_root = os.geteuid() == 0
         context = ExecContext(
             cwd=container.working_dir or "/",
@@ -206,7 +207,10 @@ class ContainerPreparer:
         targets = (mount.target for mount in mounts)
         mounts.extend(_hosts_file_mounts(pod, hostname, self._host_ips(), targets, directory))
         env = full_environment(
-            declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
+            declared,
+            hostname=hostname or socket.gethostname(),
+            home=_SANDBOX_HOME,
+            tty=container.tty,
         )
         builder = SandboxBuilder(pod, container, self._hidden_paths())
         sandbox = builder.build(mounts, tmp=directory.tmp, env=env, hostname=hostname)
@@ -306,8 +310,8 @@ def _no_command(container: Container) -> CannotStartError:
     name, image = shlex.quote(container.name), shlex.quote(container.image)
     return CannotStartError(
         "CreateContainerError",
-        f"the process runtime has no images: container {go_quoted(container.name)} needs a command "
-        "that exists on this machine; delete the pod and set one, e.g. "
+        f"the process runtime has no images: container {go_quoted(container.name)} needs command "
+        "or args that name a program on this machine; delete the pod and set them, e.g. "
         f"kubectl run {name} --image={image} --command -- {_EXAMPLE_COMMAND}",
     )
 

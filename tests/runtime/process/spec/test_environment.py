@@ -287,6 +287,12 @@ def test_every_object_that_is_needed_is_named() -> None:
 
 
 def test_declared_variables_win_over_ours() -> None:
-    env = full_environment({"HOME": "/data", "X": "1"}, hostname="p", home="/tmp")
+    env = full_environment({"HOME": "/data", "X": "1"}, hostname="p", home="/tmp", tty=False)
     assert env["HOME"] == "/data"
     assert set(env) == {"PATH", "HOME", "HOSTNAME", "X"}
+
+
+@pytest.mark.parametrize(("declared", "term"), [({}, "xterm"), ({"TERM": "dumb"}, "dumb")])
+def test_a_container_with_a_terminal_has_its_type(declared: dict[str, str], term: str) -> None:
+    env = full_environment(declared, hostname="p", home="/tmp", tty=True)
+    assert env["TERM"] == term

@@ -1,7 +1,8 @@
-"""The environment of a container: the variables of its spec, and three defaults.
+"""The environment of a container: the variables of its spec, and a few defaults.
 
 Upstream: makeEnvironmentVariables, pkg/kubelet/kubelet_pods.go v1.36.4. Names from `envFrom` are
-not changed, as in v1.36.
+not changed, as in v1.36. TERM is set as by containerd: buildLinuxSpec,
+internal/cri/server/container_create.go, and WithTTY, pkg/oci/spec_opts.go.
 """
 
 import base64
@@ -106,9 +107,12 @@ def declared_environment(
     return env.values
 
 
-def full_environment(declared: Mapping[str, str], *, hostname: str, home: str) -> dict[str, str]:
+def full_environment(
+    declared: Mapping[str, str], *, hostname: str, home: str, tty: bool
+) -> dict[str, str]:
     """Return the whole environment: declared variables override the defaults."""
-    return {"PATH": DEFAULT_PATH, "HOME": home, "HOSTNAME": hostname, **declared}
+    terminal = {"TERM": "xterm"} if tty else {}
+    return {"PATH": DEFAULT_PATH, "HOME": home, "HOSTNAME": hostname, **terminal, **declared}
 
 
 def decode_base64(where: str, text: str) -> bytes:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.apiserver.pki import token_and_kubeconfig
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.cli.doctor_checks import (
     HINT,
     OK,
@@ -108,6 +109,15 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
     assert found["root-dir"][0] == "hint"
     assert " is in use (pid " in found["root-dir"][1]
     assert "apiserver-port" not in found
+
+
+def test_a_node_that_is_being_taken_down_is_not_in_use_for_long(tmp_path: Path) -> None:
+    lock = StateDir(tmp_path, used_by="agent or observer", command="podstatus down")
+    _, found = doctor("--root-dir", str(tmp_path))
+    lock.close()
+    assert found["root-dir"][0] == "hint"
+    assert found["root-dir"][1].startswith(f"podstatus down is in progress in {tmp_path} (pid ")
+    assert found["root-dir"][1].endswith("; wait until it has ended")
 
 
 def test_a_node_that_runs_in_the_current_directory_is_found(

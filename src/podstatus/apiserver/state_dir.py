@@ -31,11 +31,13 @@ class StateDirLockedError(StateDirError):
     """Another process holds the lock of the directory."""
 
 
-class LockHolder(msgspec.Struct, frozen=True):
+class LockHolder(msgspec.Struct, frozen=True, omit_defaults=True):
     """The process that holds the lock, as written in the lock file."""
 
     pid: int
     since: str
+    command: str = ""
+    """What it is, if it is none of the processes that the directory is for: `podstatus down`."""
 
 
 class StateDir:
@@ -44,13 +46,14 @@ class StateDir:
     The lock (flock) is released when the process ends, however it ends.
     """
 
-    def __init__(self, path: Path, *, used_by: str = "API server") -> None:
+    def __init__(self, path: Path, *, used_by: str = "API server", command: str = "") -> None:
         """Create the directory if missing, and lock it. Raises StateDirError.
 
-        `used_by` names the kind of process in the error message.
+        `used_by` names the kind of process in the error message; `command`: see `LockHolder`.
         """
         self.path = path.absolute()
         self._used_by = used_by
+        self._command = command
         try:
             # Applies only to a new directory: the permissions of an existing one are up to its
             # owner.
@@ -95,16 +98,18 @@ class StateDir:
             holder = _read_holder(self._lock_fd)
             os.close(self._lock_fd)
             owner = f" (pid {holder.pid}, since {holder.since})" if holder else ""
+            command = holder.command if holder else ""
+            user = command or f"another {self._used_by}"
+            remedy = "wait until it has ended" if command else "stop it"
             raise StateDirLockedError(
-                f"{self.path} is in use by another {self._used_by}{owner}; stop it, or choose "
-                "another directory"
+                f"{self.path} is in use by {user}{owner}; {remedy}, or choose another directory"
             )
         self._write_lock_owner()
 
     def _write_lock_owner(self) -> None:
         """Record the holder in the lock file. Best effort: the lock works without it."""
         since = Time.from_unix_nanos(wall_clock_ns()).truncated()
-        holder = LockHolder(pid=os.getpid(), since=since.wire or "")
+        holder = LockHolder(pid=os.getpid(), since=since.wire or "", command=self._command)
         with suppress(OSError):
             os.ftruncate(self._lock_fd, 0)
             os.pwrite(self._lock_fd, msgspec.json.encode(holder), 0)

@@ -7,10 +7,10 @@ import msgspec
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.daemon.restarts_file import read_restarts
-from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
@@ -46,11 +46,11 @@ def _commands(state: AgentState) -> SuggestedCommands:
 
 def read_status(folder: Path) -> AgentState:
     """Return the state of the agent in a root directory. Raises RequestError."""
+    holder = find_holder(folder)
     try:
-        holder = lock_holder(folder)
         endpoints = None if holder is None else read_endpoints(folder)
         restarts = read_restarts(folder, _MAX_RESTARTS)
-    except (StateDirError, RootDirError) as error:
+    except RootDirError as error:
         raise RequestError(str(error)) from error
     if holder is None:
         left = tuple(running_pods(folder / "runtime"))

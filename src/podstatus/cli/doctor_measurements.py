@@ -21,6 +21,7 @@ from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.base.programs import find_program
 from podstatus.base.system_time import wall_clock_ns
+from podstatus.cli.client.root_dir_holder import DOWN, WAIT, down_in_progress
 from podstatus.cli.doctor_checks import (
     HINT,
     OK,
@@ -97,6 +98,8 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
         holder = lock_holder(path) if path.is_dir() else None
     except (StateDirError, OSError) as error:
         return Finding("root-dir", PROBLEM, str(error)), False
+    if holder is not None and holder.command == DOWN:
+        return Finding("root-dir", HINT, down_in_progress(path, holder), WAIT), True
     if holder is not None:
         message = f"{path} is in use (pid {holder.pid}, since {holder.since})"
         another = suggested_command("run --root-dir PATH --use-free-ports")

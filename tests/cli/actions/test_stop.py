@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.cli.actions.stop_agent import StoppedAgent, terminate_agent
 from podstatus.cli.register_commands import app
 from tests.cli.stopped_node import stopped_node
@@ -95,6 +96,14 @@ def test_a_lock_without_a_process_gets_no_signal(tmp_path: Path) -> None:
             assert process.poll() is None
         assert result.exit_code == 1
         assert "cannot verify which process holds " in result.stderr
+
+
+def test_what_takes_the_node_down_is_not_stopped(tmp_path: Path) -> None:
+    lock = StateDir(tmp_path, used_by="agent or observer", command="podstatus down")
+    result = stop(tmp_path)
+    lock.close()
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"podstatus: podstatus down is in progress in {tmp_path} (pid ")
 
 
 def test_without_an_agent_there_is_nothing_to_stop(tmp_path: Path) -> None:

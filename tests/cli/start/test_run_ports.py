@@ -1,5 +1,6 @@
 """`podstatus run` when ports are in use."""
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.errors import AgentError
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.apiserver.state_dir import StateDir
 from podstatus.cli.register_commands import app
 from podstatus.cli.start import run_node
 
@@ -74,6 +76,19 @@ def test_an_agent_in_the_root_dir_is_reported_rather_than_its_ports(
     assert result.stderr.endswith(
         "another root directory: podstatus run --root-dir PATH --use-free-ports\n"
     )
+
+
+def test_a_node_that_is_being_taken_down_cannot_be_stopped(
+    tmp_path: Path, used: Ports, started: list[AgentSettings]
+) -> None:
+    lock = StateDir(tmp_path, used_by="agent or observer", command="podstatus down")
+    result = run(tmp_path, used)
+    lock.close()
+    assert (result.exit_code, started) == (2, [])
+    assert result.stderr.startswith(
+        f"podstatus: podstatus down is in progress in {tmp_path} (pid {os.getpid()}, since "
+    )
+    assert result.stderr.endswith("); wait until it has ended\n")
 
 
 def test_make_run_names_the_variable_that_make_takes(

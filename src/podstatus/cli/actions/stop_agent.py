@@ -14,8 +14,9 @@ import msgspec
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.settings.default_root_dir import LOCAL_ROOT_DIR
-from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
+from podstatus.apiserver.state_dir import LOCK_FILE
 from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.program import suggested_command, with_root_dir
 from podstatus.cli.start_command import start_command
@@ -86,10 +87,10 @@ def terminate_agent(folder: Path, seconds: float, *, kill: bool = False) -> Stop
     `kill`: kill one that does not end within `seconds`, 0 for no limit; otherwise it raises
     RequestError, as for a process that cannot be verified.
     """
+    holder = find_holder(folder)
     try:
-        holder = lock_holder(folder)
         endpoints = None if holder is None else read_endpoints(folder)
-    except (StateDirError, RootDirError) as error:
+    except RootDirError as error:
         raise RequestError(str(error)) from error
     if holder is None:
         return None

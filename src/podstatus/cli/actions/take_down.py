@@ -24,7 +24,7 @@ from podstatus.agent.daemon.cluster_identity import SERVER_FILE, ServerIdentity
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.daemon.remove_root_dir import remove_root_dir
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
-from podstatus.apiserver.state_dir import LOCK_FILE, StateDir, StateDirError, lock_holder
+from podstatus.apiserver.state_dir import LOCK_FILE, StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import SystemClock
@@ -34,6 +34,7 @@ from podstatus.cli.actions.stop_agent import local_remedy, terminate_agent
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.open_server import open_server
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.root_dir_holder import DOWN, find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import POD_KIND, Document, ServerObjects
 from podstatus.cli.errors import usage_error, warn
@@ -43,6 +44,7 @@ from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
 from podstatus.kube.unstructured import nested_str, nested_value
 from podstatus.runtime.port import RuntimeDownError
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.leftovers import cgroup_files, end_pods
 from podstatus.runtime.process.state.running_pods import running_pods
 
@@ -69,10 +71,10 @@ class DownOptions(msgspec.Struct, frozen=True, kw_only=True):
 def take_down(root_dir: Path | None, options: DownOptions) -> None:
     """End pods, containers, agent and API server; print the progress. Raises RequestError."""
     folder = find_root_dir(root_dir, os.environ)
+    is_running = find_holder(folder) is not None
     try:
-        is_running = lock_holder(folder) is not None
         endpoints = read_endpoints(folder) if is_running else None
-    except (StateDirError, RootDirError) as error:
+    except RootDirError as error:
         raise RequestError(str(error)) from error
     if not (folder / LOCK_FILE).exists():
         raise no_agent_error(
@@ -88,7 +90,7 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
     if is_running and (stopped := terminate_agent(folder, _KILL_SECONDS, kill=True)) is not None:
         write(f"stopped {stopped.name} (pid {stopped.pid})\n")
     try:
-        lock = StateDir(folder, used_by="agent or observer")
+        lock = StateDir(folder, used_by="agent or observer", command=DOWN)
     except StateDirError as error:
         raise RequestError(str(error)) from error
     try:
@@ -225,15 +227,28 @@ def describe_names(names: Sequence[str]) -> str:
 def _end_leftovers(folder: Path, options: DownOptions) -> None:
     """End what no agent has ended; the caller holds the lock. Raises RuntimeDownError."""
     runtime = folder / "runtime"
-    if names := running_pods(runtime):
-        write(f"terminating the containers of {describe_names(names)}\n")
     if runtime.is_dir():
         grace = options.grace_seconds
         cgroups = leftover_cgroups(folder, cgroup_files(runtime))
         seconds = _DEFAULT_GRACE_SECONDS if grace is None else grace
-        asyncio.run(end_pods(runtime, cgroups, SystemClock(), grace_seconds=seconds))
+        asyncio.run(_end_containers(runtime, cgroups, seconds))
     if not options.remove_files and (folder / "apiserver" / DATABASE).exists():
         asyncio.run(_delete_objects(folder))
+
+
+async def _end_containers(runtime: Path, cgroups: Cgroups, seconds: int) -> None:
+    """End all pods, and print which are waited for. Raises RuntimeDownError."""
+    names = running_pods(runtime)
+    if names:
+        write(f"terminating the containers of {describe_names(names)}; at most {seconds} s\n")
+    ending = asyncio.create_task(end_pods(runtime, cgroups, SystemClock(), grace_seconds=seconds))
+    left = len(names)
+    while not (await asyncio.wait({ending}, timeout=_POLL_SECONDS))[0]:
+        remaining = await asyncio.to_thread(running_pods, runtime)
+        if 0 < len(remaining) < left:
+            left = len(remaining)
+            write(f"waiting for {describe_names(remaining)}\n")
+    await ending
 
 
 async def _delete_objects(folder: Path) -> None:

@@ -14,6 +14,7 @@ from podstatus.agent.settings.default_root_dir import (
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.cli.client.private_dir import is_private
 from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.program import short_path
 from podstatus.cli.start_command import start_command
 
@@ -23,7 +24,7 @@ def running_endpoints(
 ) -> AgentEndpoints:
     """Return the endpoints of the agent that runs in the root directory. Raises RequestError."""
     folder = find_root_dir(root_dir, environment)
-    if not _is_locked(folder):
+    if find_holder(folder) is None:
         raise no_agent_error(folder, environment, alternative=alternative)
     try:
         endpoints = read_endpoints(folder)

@@ -10,6 +10,7 @@ import typer
 from podstatus.agent.errors import EXIT_CONFIG
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.apiserver.state_dir import LockHolder, StateDirError, lock_holder
+from podstatus.cli.client.root_dir_holder import DOWN, WAIT, down_in_progress
 from podstatus.cli.errors import fail
 from podstatus.cli.program import with_root_dir
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
@@ -18,6 +19,8 @@ from podstatus.cli.start.listen_ports import ListenPort, node_ports
 def refuse_used_root_dir(folder: Path, other: str) -> None:
     """Exit if an agent or observer runs in the root directory; `other`: how to choose another."""
     holder = _holder(folder)
+    if holder is not None and holder.command == DOWN:
+        fail(f"{down_in_progress(folder, holder)}; {WAIT}", EXIT_CONFIG)
     if holder is not None:
         fail(
             f"{folder} is in use by another agent or observer (pid {holder.pid}, since "

@@ -13,6 +13,7 @@ from tests.support.processes.programs import COMMAND
 pytestmark = pytest.mark.slow
 
 FOREVER = ("sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done")
+DEAF = ("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done")
 STATIC = """
 apiVersion: v1
 kind: Pod
@@ -87,12 +88,39 @@ def test_what_a_killed_agent_left_is_taken_down(node: ProcessNode) -> None:
     assert (result.returncode, "containers of default/web" in result.stdout) == (1, True)
     result = podstatus(node, "down", "--yes")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("terminating the containers of 1 pod: default/web\n")
+    assert result.stdout.startswith(
+        "terminating the containers of 1 pod: default/web; at most 30 s\n"
+    )
     assert_ended(running)
     assert node.start_ready().pods() == []
     ends = until(lambda: [it for it in transitions(node, "web") if it["kind"] == "finished"])
     assert [end["reason"] for end in ends] == ["RemovedDuringDowntime"]
     assert transitions(node, "web")[-2]["kind"] == "away"
+
+
+def test_while_leftovers_end_the_directory_is_in_use_and_the_last_pods_are_named(
+    node: ProcessNode,
+) -> None:
+    cluster = node.start_ready()
+    cluster.create(command_pod("web", *FOREVER), command_pod("deaf", *DEAF))
+    cluster.wait_ready("web", "deaf")
+    running = processes(node)
+    node.kill()
+    words = [*COMMAND, "down", "--root-dir", str(node.root_dir), "--yes", "--grace-period", "5"]
+    with subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as down:
+        assert down.stdout is not None
+        first = down.stdout.readline()
+        message = f"podstatus down is in progress in {node.root_dir} (pid {down.pid}, since "
+        for command in ("run", "stop", "status", "get pods", "down --yes"):
+            result = podstatus(node, *command.split())
+            assert (result.returncode, message in result.stderr) in ((1, True), (2, True)), command
+        rest, _ = down.communicate(timeout=SECONDS)
+    assert first == "terminating the containers of 2 pods: default/deaf, default/web; at most 5 s\n"
+    assert rest == (
+        "waiting for 1 pod: default/deaf\n"
+        f"all containers have stopped; the files of the node are in {node.root_dir}\n"
+    )
+    assert_ended(running)
 
 
 def test_a_stopped_agent_leaves_containers_that_down_ends_with_their_files(

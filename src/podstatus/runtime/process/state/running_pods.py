@@ -13,14 +13,14 @@ from podstatus.runtime.process.state.process_identity import is_alive
 
 
 def running_pods(folder: Path) -> list[str]:
-    """Return the pods of which a container runs, as namespace/name. Only reads."""
+    """Return the pods of which a container runs, as namespace/name, sorted. Only reads."""
     names = []
-    for path in sorted(pods_folder(folder).glob(f"*/{POD}")):
+    for path in pods_folder(folder).glob(f"*/{POD}"):
         with suppress(OSError, msgspec.DecodeError):
             record = decode_json(path.read_bytes(), PodRecord)
             if any(map(_is_running, path.parent.glob(f"containers/*/{STARTED}"))):
                 names.append(f"{record.namespace}/{record.name}")
-    return names
+    return sorted(names)
 
 
 def _is_running(started: Path) -> bool:

@@ -24,6 +24,7 @@ from podstatus.cli.doctor_checks import (
     check_rights,
 )
 from podstatus.cli.register_commands import app
+from podstatus.cli.start_command import StartCommand, record_start
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
 from tests.cli.stopped_node import stopped_node
@@ -109,6 +110,22 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
     assert found["root-dir"][0] == "hint"
     assert " is in use (pid " in found["root-dir"][1]
     assert "apiserver-port" not in found
+
+
+def test_a_second_node_is_started_as_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with RootDir(tmp_path / "root") as root:
+        start = StartCommand(words=("run",), directory=str(tmp_path), make=True)
+        for recorded, command in (
+            (None, "podstatus run --root-dir PATH --use-free-ports"),
+            (start, "make run PODSTATUS_ROOT_DIR=PATH"),
+        ):
+            if recorded is not None:
+                record_start(root.path, recorded)
+            _, found = doctor("--root-dir", str(root.path))
+            assert found["root-dir"][1].endswith(f"; for a second node: {command}")
 
 
 def test_a_node_that_is_being_taken_down_is_not_in_use_for_long(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
-from podstatus.cli.program import INSTALL_KUBECTL, suggested_command, with_root_dir
+from podstatus.cli.program import INSTALL_KUBECTL, with_root_dir
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
-from podstatus.cli.start_command import start_command
+from podstatus.cli.start_command import second_start, start_command
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -102,8 +102,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
         return Finding("root-dir", HINT, down_in_progress(path, holder), WAIT), True
     if holder is not None:
         message = f"{path} is in use (pid {holder.pid}, since {holder.since})"
-        another = suggested_command("run --root-dir PATH --use-free-ports")
-        return Finding("root-dir", HINT, message, f"for a second node: {another}"), True
+        return Finding("root-dir", HINT, message, f"for a second node: {second_start(path)}"), True
     if (path / LOCK_FILE).exists() and os.access(path, os.W_OK):
         return _stopped_node(path), False
     existing = _nearest_existing(path)

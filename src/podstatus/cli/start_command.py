@@ -16,7 +16,7 @@ from podstatus.agent.settings.default_root_dir import (
 from podstatus.base.atomic_file import replace_file
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.private_dir import START_FILE, is_private
-from podstatus.cli.program import short_path, typed_program, with_root_dir
+from podstatus.cli.program import short_path, suggested_command, typed_program, with_root_dir
 
 _ROOT_DIR = "--root-dir"
 SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
@@ -51,11 +51,29 @@ def start_command(root_dir: Path) -> str:
 
     A directory that another user can write to cannot choose the options.
     """
+    start = _recorded_start(root_dir)
+    return with_root_dir("run", root_dir) if start is None else format_start(start, root_dir)
+
+
+def _recorded_start(root_dir: Path) -> StartCommand | None:
     with suppress(OSError, msgspec.DecodeError):
         if is_private(root_dir):
-            start = decode_json((root_dir / START_FILE).read_bytes(), StartCommand)
-            return format_start(start, root_dir)
-    return with_root_dir("run", root_dir)
+            return decode_json((root_dir / START_FILE).read_bytes(), StartCommand)
+    return None
+
+
+def second_start(first: Path) -> str:
+    """Return the form of a command that starts a node beside that of the directory `first`."""
+    start = _recorded_start(first)
+    is_make = start is not None and start.make and Path(start.directory) == Path.cwd()
+    return format_second_start(make=is_make)
+
+
+def format_second_start(*, make: bool) -> str:
+    """Return the form of a command that starts another node; PATH stands for its directory."""
+    if make:
+        return f"make run {ROOT_DIR_VARIABLE}=PATH"
+    return suggested_command("run --root-dir PATH --use-free-ports")
 
 
 def format_start(start: StartCommand, root_dir: Path) -> str:

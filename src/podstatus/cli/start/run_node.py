@@ -18,7 +18,6 @@ from podstatus.agent.daemon.run_agent import (
 )
 from podstatus.agent.daemon.supervisor import Supervisor
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
-from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE
 from podstatus.agent.settings.load import (
     RESTART_REASON_VARIABLE,
     LoadedSettings,
@@ -45,6 +44,7 @@ from podstatus.cli.start.start_checks import (
 )
 from podstatus.cli.start_command import (
     SUPERVISED_FLAGS,
+    format_second_start,
     format_start,
     record_start,
     typed_start,
@@ -93,9 +93,7 @@ def _check_start(
     settings: AgentSettings, *, use_free_ports: bool, from_make: bool
 ) -> AgentSettings:
     """Return the settings with ports that are free; exit if the node cannot start."""
-    other = suggested_command("run --root-dir PATH --use-free-ports")
-    make = f"make run {ROOT_DIR_VARIABLE}=PATH"
-    refuse_used_root_dir(settings.root_dir, make if from_make else other)
+    refuse_used_root_dir(settings.root_dir, format_second_start(make=from_make))
     if use_free_ports:
         return replace_used_ports(settings)
     command = suggested_command(f"{shlex.join(typed_start().words)} --use-free-ports")

@@ -57,7 +57,11 @@ OBSERVE_SETTINGS: tuple[Setting, ...] = (
     _override("authorization_mode", BY_NAME["authorization_mode"].help, default="Webhook"),
     BY_NAME["authorization_webhook_cache_authorized_ttl"],
     BY_NAME["authorization_webhook_cache_unauthorized_ttl"],
-    BY_NAME["history"],
+    _override(
+        "history",
+        "Record pod status transitions in the file history.db in the root directory.",
+        default="true",
+    ),
     BY_NAME["history_days"],
     BY_NAME["history_size"],
     BY_NAME["v"],

@@ -145,8 +145,8 @@ def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
         usage_error("cannot ask for confirmation without a terminal; pass --yes")
     if is_running:
         effect = (
-            f"This deletes all pods of the node in {folder}, terminates their containers and stops "
-            "the agent and its API server."
+            f"This deletes all pods in the API server of the node in {folder}, terminates their "
+            "containers and stops the agent and its API server."
         )
     else:
         effect = (

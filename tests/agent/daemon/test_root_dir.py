@@ -14,7 +14,7 @@ import pytest
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import _to_agent_error
-from podstatus.apiserver.state_dir import lock_holder
+from podstatus.apiserver.state_dir import StateDir, lock_holder
 
 TOKEN = "t"  # noqa: S105 - of a test
 ENDPOINTS = AgentEndpoints(
@@ -58,6 +58,15 @@ def test_a_second_agent_reports_the_pid_and_start_of_the_first(tmp_path: Path) -
         assert holder.pid == os.getpid()
     assert lock_holder(tmp_path) is None
     RootDir(tmp_path).close()
+
+
+def test_a_command_that_uses_the_directory_is_named(tmp_path: Path) -> None:
+    lock = StateDir(tmp_path, used_by="agent or observer", command="podstatus down")
+    with pytest.raises(RootDirError) as error:
+        RootDir(tmp_path)
+    lock.close()
+    assert f"{tmp_path} is in use by podstatus down (pid {os.getpid()}, " in str(error.value)
+    assert "); wait until it has ended, or choose another directory" in str(error.value)
 
 
 def test_an_agent_starts_while_commands_look_for_it(tmp_path: Path) -> None:

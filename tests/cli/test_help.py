@@ -31,6 +31,13 @@ def test_no_summary_is_cut() -> None:
     assert [line for line in lines if not re.fullmatch(r" *[a-z]+ +[A-Z].*[^.]\.", line)] == []
 
 
+def test_watch_says_which_pods_it_shows() -> None:
+    assert re.search(
+        "^  watch +Watch the pods of this node and their health.$", shown(), re.MULTILINE
+    )
+    assert "Watch the pods of this node and their health." in shown("watch")
+
+
 @pytest.mark.parametrize(
     ("words", "usage"),
     [

@@ -111,6 +111,21 @@ def test_other_forms_have_it_all(tmp_path: Path) -> None:
     assert yaml.safe_load(timeline(tmp_path, "crash", "-o", "yaml").stdout) == document
 
 
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("failed", "default/crash has failed. Why."),
+        ("unknown", "default/crash has an unknown outcome. Why."),
+        ("ending", "default/crash is ending. Why."),
+    ],
+)
+def test_the_first_line_is_a_sentence_for_every_health_state(
+    node: FakeNode, tmp_path: Path, state: str, sentence: str
+) -> None:
+    node.responses[PATH] = {"pod": pod() | {"health": {"state": state, "message": "Why."}}}
+    assert timeline(tmp_path, "crash").stdout.splitlines()[0] == sentence
+
+
 def test_a_pod_that_is_gone_still_has_a_history(node: FakeNode, tmp_path: Path) -> None:
     del node.responses[PATH]
     assert timeline(tmp_path, "crash").stdout.startswith("default/crash is deleted.\n")

@@ -22,7 +22,7 @@ _COMMANDS = {
     "get": ("get:get", "Display pods, nodes, events or alerts."),
     "describe": ("get:describe", "Show details of pods or nodes and their events."),
     "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),
-    "watch": ("watch:watch", "Watch pods and their health."),
+    "watch": ("watch:watch", "Watch the pods of this node and their health."),
     "logs": ("logs:logs", "Print the logs of a container on this node."),
     "exec": ("exec:exec_", "Run a command in a container on this node."),
     "delete": ("delete:delete", "Delete pods by name, by label, by file, or all of them."),

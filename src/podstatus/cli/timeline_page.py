@@ -24,6 +24,7 @@ from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions.compare_statuses import FINISHED
 from podstatus.web.v1.wire import PodView, TransitionsResponse
 
@@ -125,8 +126,18 @@ def _render_page(
 def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Text]:
     text = f"{namespace}/{name} is deleted."
     if pod is not None:
-        text = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
+        text = f"{namespace}/{name} {_predicate(pod.health.state)}. {pod.health.message}"
     return [Text(line, "bold") for line in wrap_text(to_single_line(text), width)]
+
+
+def _predicate(state: HealthState) -> str:
+    match state:
+        case HealthState.FAILED:
+            return "has failed"
+        case HealthState.UNKNOWN:
+            return "has an unknown outcome"
+        case _:
+            return f"is {state.value}"
 
 
 def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:

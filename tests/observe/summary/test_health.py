@@ -248,3 +248,18 @@ def test_a_crash_until_the_last_moment_of_the_window_counts() -> None:
 def test_a_problem_of_now_comes_before_a_crash_of_the_past() -> None:
     waiting = ContainerSummary(name="db", state=parse_container_state("waiting ErrImagePull"))
     assert pod_health(pod("Running", restarted(34), waiting), NOW).state is HealthState.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ("no node matches.", "Pending for 1 min 30 s: it is not bound to a node: no node matches."),
+        ("", "Pending for 1 min 30 s: it is not bound to a node."),
+    ],
+)
+def test_a_pod_without_a_node_has_the_message_of_the_scheduler(message: str, sentence: str) -> None:
+    scheduled = ConditionSummary(
+        type="PodScheduled", status="False", reason="Unschedulable", message=message
+    )
+    unbound = structs.replace(pod("Pending", node=""), conditions=(scheduled,))
+    assert pod_health(unbound, NOW).message == sentence

@@ -38,10 +38,11 @@ def watch(
     output: OutputOption = None,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Watch pods and their health.
+    """Watch the pods of this node and their health.
 
-    On a terminal, prints a table that is updated in place; if the output is redirected, prints one
-    line per change.
+    With the root directory of an observer, these are the pods of its cluster. On a terminal,
+    prints a table that is updated in place; if the output is redirected, prints one line per
+    change.
     """
     if kind.lower() not in POD_KINDS:
         watching = suggested_command("get nodes --watch")

@@ -249,10 +249,17 @@ def _pending_health(pod: PodSummary, now: Time) -> PodHealth:
     elif waiting is not None:
         what = f"container {waiting.name} has not started yet"
     if not pod.node:
-        what = "it is not bound to a node"
+        what = _unbound_message(pod)
     if waited > STUCK_PENDING_SECONDS:
         return PodHealth(HealthState.STUCK, f"Pending for {format_duration(waited)}: {what}.")
     return PodHealth(HealthState.STARTING, f"Pending for {format_duration(waited)}: {what}.")
+
+
+def _unbound_message(pod: PodSummary) -> str:
+    """Return why the scheduler binds the pod to no node, as far as it has said so."""
+    scheduled = pod.condition("PodScheduled")
+    why = "" if scheduled is None else scheduled.message.strip().removesuffix(".")
+    return f"it is not bound to a node: {why}" if why else "it is not bound to a node"
 
 
 def _unready_message(pod: PodSummary) -> str:

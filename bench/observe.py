@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus import Pod, PodManager, StatusManager
+from podstatus.agent.compose.held_back_phases import HeldBackPhases
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import History
@@ -56,9 +57,10 @@ class Rig:
             self.historian = StatusHistoryWriter(
                 History.open(folder / "history.db"), clock=SystemClock()
             )
-            self.poster = SnapshotUpdater(SnapshotCache(), directory, self.manager)
-            self.manager.add_notifier(self.historian)
-            self.manager.add_notifier(self.poster)
+            held_back = HeldBackPhases(directory, NothingRuns())
+            self.poster = SnapshotUpdater(SnapshotCache(), directory, self.manager, held_back)
+            held_back.forward_to((self.historian, self.poster))
+            self.manager.add_notifier(held_back)
         self.ready = False
         for pod in self.pods:
             status = make_status("Running", running("app", ready=False))

@@ -42,6 +42,11 @@ class Client:
             assert answer.status == 200, (path, text)
             return json.loads(text) if text.startswith("{") else text
 
+    async def drain(self) -> None:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        async with self._session.post("/drain", headers=headers) as answer:
+            assert answer.status == 200, await answer.text()
+
     async def until(self, path: str, holds: Callable[[Any], bool]) -> Any:
         while not holds(document := await self.get(path)):
             await SystemClock().wait(0.05)
@@ -122,3 +127,44 @@ async def test_the_kubelets_pages_tell_of_this_agent(
         assert config["kubeletconfig"]["nodeLeaseDurationSeconds"] == 4
         assert "\nruntime=simulated\n" in await client.get("/flagz", authorized=True)
         assert "podstatus statusz" in await client.get("/statusz", authorized=True)
+
+
+def phases(document: Any) -> list[str]:
+    """The phases in a timeline."""
+    return [it["after"] for it in document["transitions"] if it["kind"] == "phase"]
+
+
+async def test_a_pod_that_the_node_terminates_has_one_phase_in_all_views(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    path, timeline = "/v1/pods/default/web", "/v1/pods/default/web/timeline"
+    async with a_node(tmp_path, server) as client:
+        script = {"podstatus.dev/simulate": "stop=3s, stop-exit=1"}
+        await ask(server, "POST", PODS, a_pod("web", **script))
+        await client.until("/v1/status", lambda body: body["health"] == {"healthy": 1})
+        await client.drain()
+        body = await client.until("/v1/pods?health=ending", lambda body: body["pods"])
+        (pod,) = body["pods"]
+        assert pod["phase"] == "Running"
+        assert pod["health"]["message"] == (
+            "The pod is terminating; container c is still running. "
+            "Terminated: Pod was terminated in response to imminent node shutdown."
+        )
+        _, shown = await asyncio.to_thread(server.request, "GET", f"{PODS}/web")
+        (served,) = (await client.get("/pods", authorized=True))["items"]
+        for status in (shown["status"], served["status"]):
+            assert status["phase"] == "Running"
+            assert "DisruptionTarget" not in {it["type"] for it in status["conditions"]}
+        status = await client.get("/v1/status")
+        assert (status["phases"], status["health"]) == ({"Running": 1}, {"ending": 1})
+        assert (await client.get("/v1/node"))["node"]["requested"]["cpu"] == "250m"
+        await client.until("/v1/status", lambda body: body["history"]["waiting"] == 0)
+        assert phases(await client.get(timeline))[-1] == "Running"
+
+        await client.until(path, lambda body: body["pod"]["health"]["state"] == "failed")
+        after = await client.until(timeline, lambda body: phases(body)[-1] == "Failed")
+        changes = [(it["kind"], it.get("subject", "")) for it in after["transitions"]]
+        texts = [after_text(it) for it in after["transitions"]]
+        ended = texts.index("terminated Error 1")
+        assert ended < changes.index(("condition", "DisruptionTarget"))
+        assert ended < texts.index("Failed")

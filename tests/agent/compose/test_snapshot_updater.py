@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 from podstatus import Pod, PodManager, StatusManager
+from podstatus.agent.compose.held_back_phases import HeldBackPhases
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.snapshot_cache import SnapshotCache
@@ -14,9 +15,11 @@ from podstatus.testing.fakes import FakeDeletionSafety
 class Scene:
     def __init__(self, *pods: Pod) -> None:
         self.directory = PodManager(pods)
-        self.statuses = StatusManager(None, self.directory, FakeDeletionSafety())
+        safety = FakeDeletionSafety()
+        self.statuses = StatusManager(None, self.directory, safety)
         self.board = SnapshotCache()
-        self.poster = SnapshotUpdater(self.board, self.directory, self.statuses)
+        held_back = HeldBackPhases(self.directory, safety)
+        self.poster = SnapshotUpdater(self.board, self.directory, self.statuses, held_back)
         self.statuses.add_notifier(self.poster)
 
     def phases(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from podstatus.kube.conditions import DISRUPTION_TARGET, find_condition
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
@@ -21,6 +22,8 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.merge import (
     MergeResult,
     StatusPatch,
+    hold_back_phase,
+    is_ending,
     merge_pod_status,
     prepare_status_patch,
 )
@@ -165,6 +168,27 @@ def test_surprise_11_disruption_target_is_sent_only_when_the_pod_ends(
     merged = merge(make_status(old), ours, could_run=could_run)
     assert types(merged.status) == (["DisruptionTarget"] if sent else [])
     assert (merged.restamped is not None) is sent
+
+
+@pytest.mark.parametrize(
+    "old",
+    [
+        make_status("Pending"),
+        make_status("Running", Ready="True"),
+        structs.replace(make_status("Running", DisruptionTarget="False"), reason="r", message="m"),
+    ],
+)
+def test_a_phase_that_is_held_back_is_shown_as_it_is_sent(old: PodStatus) -> None:
+    conditions = {"Ready": "True", "DisruptionTarget": "True"}
+    new = structs.replace(make_status("Failed", running("a"), **conditions), reason="Terminated")
+    assert is_ending(old, new)
+    sent, shown = merge(old, new, could_run=True).status, hold_back_phase(old, new)
+    for part in ("phase", "reason", "message", "container_statuses"):
+        assert getattr(shown, part) == getattr(sent, part)
+    assert find_condition(shown.conditions, DISRUPTION_TARGET) == find_condition(
+        sent.conditions, DISRUPTION_TARGET
+    )
+    assert condition_of(shown, "Ready") == condition_of(sent, "Ready")
 
 
 def test_disruption_target_of_others_keeps_its_place_and_is_overwritten_at_the_end() -> None:

@@ -27,6 +27,7 @@ FULL = a_pod(
     static=True,
     started=Time.parse("2026-11-15T11:59:01.5Z"),
     deleting=Time.parse("2026-11-15T12:59:01Z"),
+    terminating="Terminated: the node shuts down",
     ips=("10.0.0.1",),
     gates=("example.com/gate",),
     restart_policy="Always",

@@ -358,3 +358,17 @@ async def test_it_comes_to_its_end_without_an_api_server(node: NodeInMemory) -> 
     node.server_is_back()
     await node.passes(30)
     assert node.looks("p") == "Failed/Terminated a:exit-143"
+
+
+@pytest.mark.parametrize("script", ["stop=20s", "run=2s, exit=3; stop=20s"])
+async def test_a_restart_of_the_agent_ends_a_termination(node: NodeInMemory, script: str) -> None:
+    node.create(a_pod("p", script))
+    await node.passes(5)
+    running = node.looks("p")
+    assert running.startswith("Running a:running+")
+    node.agent.shutdown.begin()
+    await node.passes(2)
+    await node.restart(after=1)
+    await node.passes(5)
+    assert node.looks("p") == running
+    assert disruption(node, "p") is None

@@ -117,7 +117,12 @@ class NodeAgent:
             checks=self.checks,
         )
         self._handler_dependencies = HandlerDependencies(
-            pods=AgentPods(self._pods.pod_manager, self._pods.status_manager, shared.pleg),
+            pods=AgentPods(
+                self._pods.pod_manager,
+                self._pods.status_manager,
+                self._pods.held_back_phases,
+                shared.pleg,
+            ),
             runtime=shared.counted_runtime,
             checks=self.checks,
             drain=self._pods.shutdown,

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from podstatus.agent.compose.held_back_phases import HeldBackPhases
 from podstatus.agent.compose.node_services import node_settings
 from podstatus.agent.compose.serving_certificate import (
     certificate_names,
@@ -167,13 +168,20 @@ def _server_options(settings: AgentSettings, token: str, node_name: str) -> Serv
 class AgentPods:
     """The pods that the HTTPS server serves: desired pods with their status, runtime pods."""
 
-    def __init__(self, pod_manager: PodManager, status_manager: StatusManager, pleg: Pleg) -> None:
+    def __init__(
+        self,
+        pod_manager: PodManager,
+        status_manager: StatusManager,
+        held_back_phases: HeldBackPhases,
+        pleg: Pleg,
+    ) -> None:
         self._pod_manager = pod_manager
         self._status_manager = status_manager
+        self._held_back_phases = held_back_phases
         self._pleg = pleg
 
     def pods(self) -> list[Pod]:
-        """Return all pods of the pod manager, each with its newest status."""
+        """Return all pods of the pod manager, each with its newest status as it is sent."""
         return [self._with_status(pod) for pod in self._pod_manager.pods()]
 
     def find_pod(self, namespace: str, name: str, uid: str = "") -> Pod | None:
@@ -192,4 +200,6 @@ class AgentPods:
     def _with_status(self, pod: Pod) -> Pod:
         status = self._status_manager.pod_status(pod.uid)
         # Just after a start, the status from the API server is the newest one.
-        return pod if status is None else structs.replace(pod, status=status)
+        if status is None:
+            return pod
+        return self._held_back_phases.apply(structs.replace(pod, status=status))

@@ -5,6 +5,7 @@ from functools import partial
 
 from podstatus.agent.compose.dependencies import AgentDependencies, Signal
 from podstatus.agent.compose.eviction import build_eviction_manager
+from podstatus.agent.compose.held_back_phases import HeldBackPhases
 from podstatus.agent.compose.history import RecordingCounters
 from podstatus.agent.compose.removed_pods import RemovedPods
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
@@ -95,8 +96,9 @@ class PodServices:
             recompute_status=self._recompute_status,
             heartbeat=dependencies.heartbeats.register("status", max_silent_seconds=60),
         )
+        self.held_back_phases = HeldBackPhases(self.pod_manager, self.pod_registry)
         self.snapshot_updater = SnapshotUpdater(
-            SnapshotCache(), self.pod_manager, self.status_manager
+            SnapshotCache(), self.pod_manager, self.status_manager, self.held_back_phases
         )
         self.removed_pods = RemovedPods(
             history,
@@ -106,8 +108,11 @@ class PodServices:
             all_sources_ready=self.all_sources_ready,
             clock=clock,
         )
-        notifiers = (history.downtime, self.removed_pods, self.snapshot_updater, history.writer)
-        for notifier in notifiers:
+        self.held_back_phases.forward_to(
+            tuple(filter(None, (self.snapshot_updater, history.writer)))
+        )
+        self.pod_registry.add_listener(self._lifecycle_changed)
+        for notifier in (history.downtime, self.removed_pods, self.held_back_phases):
             if notifier is not None:
                 self.status_manager.add_notifier(notifier)
         policy = WorkerPolicy(
@@ -201,7 +206,7 @@ class PodServices:
             self.resize_controller,
             startup_latency=self.startup_latency,
             on_mirror=signals.mirror_changed,
-            on_pod_change=self.snapshot_updater.pod_changed,
+            on_pod_change=self._pod_changed,
         )
         changes.connect(self.dispatcher.handle)
         rejections.connect(self.dispatcher.report_rejected)
@@ -231,6 +236,15 @@ class PodServices:
 
     def _recompute_status(self, uid: PodUID) -> bool:
         return self.dispatcher.resync(uid)
+
+    def _pod_changed(self, uid: PodUID) -> None:
+        self._lifecycle_changed(uid)
+        self.snapshot_updater.pod_changed(uid)
+
+    def _lifecycle_changed(self, uid: PodUID) -> None:
+        self.held_back_phases.pod_changed(uid)
+        if self.pod_registry.get(uid) is None and self.pod_manager.pod_by_uid(uid) is None:
+            self.held_back_phases.forget(uid)
 
     def _pod_finished(self, _life: PodLifecycle) -> None:
         self._signals.mirror_changed()

@@ -8,10 +8,11 @@ from contextlib import suppress
 
 from msgspec import structs
 
+from podstatus.agent.compose.held_back_phases import HeldBackPhases
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.snapshot_cache import SnapshotCache
-from podstatus.observe.summary.pod import summarize_pod
+from podstatus.observe.summary.pod import summarize_pod, summarize_terminating_pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 
@@ -26,11 +27,16 @@ class SnapshotUpdater:
     """
 
     def __init__(
-        self, cache: SnapshotCache, pod_manager: PodManager, status_manager: StatusManager
+        self,
+        cache: SnapshotCache,
+        pod_manager: PodManager,
+        status_manager: StatusManager,
+        held_back_phases: HeldBackPhases,
     ) -> None:
         self.cache = cache
         self._pod_manager = pod_manager
         self._status_manager = status_manager
+        self._held_back_phases = held_back_phases
         self._pending: OrderedDict[PodUID, None] = OrderedDict()
         self._wakeup = asyncio.Event()
         self._loop: tuple[asyncio.AbstractEventLoop, int] | None = None
@@ -86,6 +92,9 @@ class SnapshotUpdater:
             return
         status = self._status_manager.pod_status(uid)
         # Just after a start, the status from the API server is the newest one.
+        if status is not None:
+            pod = structs.replace(pod, status=status)
+        shown = self._held_back_phases.apply(pod)
         self.cache.put(
-            summarize_pod(pod if status is None else structs.replace(pod, status=status))
+            summarize_pod(pod) if shown is pod else summarize_terminating_pod(shown, pod.status)
         )

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from operator import is_
 
+from msgspec import structs
+
 from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
-from podstatus.kube.objects.pod import PodUID, is_terminal_phase
+from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
@@ -39,11 +41,7 @@ class NodeStatusView:
     def nodes(self) -> Mapping[str, NodeSummary]:
         """Return the agent's own Node by name."""
         node = self._node_cache.current()
-        running = [
-            pod.spec
-            for pod in self._pods.pod_manager.pods()
-            if not is_terminal_phase(self._pods.status_manager.latest_status(pod).phase)
-        ]
+        running = [pod.spec for pod in self._pods.pod_manager.pods() if not self._has_ended(pod)]
         snapshot = self._node.usage.snapshot
         summary = summarize_node(
             node,
@@ -55,6 +53,13 @@ class NodeStatusView:
             lease_age_seconds=self._node.lease.age_seconds,
         )
         return {summary.name: summary}
+
+    def _has_ended(self, pod: Pod) -> bool:
+        status = self._pods.status_manager.latest_status(pod)
+        if not is_terminal_phase(status.phase):
+            return False
+        shown = self._pods.held_back_phases.apply(structs.replace(pod, status=status))
+        return is_terminal_phase(shown.status.phase)
 
     def _total_requests(self, specs: list[PodSpec]) -> Mapping[str, str]:
         """The sum of the requests; cached while the specs are the same objects."""

@@ -37,6 +37,7 @@ class HealthState(StrEnum):
     """It works as specified."""
     STARTING = "starting"
     ENDING = "ending"
+    """It is being deleted, or its node terminates it."""
     DONE = "done"
     """It completed successfully."""
     UNREADY = "unready"
@@ -68,8 +69,8 @@ def pod_health(pod: PodSummary, now: Time) -> PodHealth:
 def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
     if is_terminal_phase(pod.phase):
         return _terminal_health(pod)
-    if pod.deleting:
-        return _deletion_health(pod, now)
+    if pod.deleting or pod.terminating is not None:
+        return _ending_health(pod, now)
     for container in pod.containers:
         if (health := _container_health(pod, container)) is not None:
             return health
@@ -107,13 +108,24 @@ def _terminal_health(pod: PodSummary) -> PodHealth:
     return PodHealth(HealthState.FAILED, "The pod has failed.")
 
 
+def _ending_health(pod: PodSummary, now: Time) -> PodHealth:
+    if pod.deleting:
+        return _deletion_health(pod, now)
+    message = f"The pod is terminating; {_running_text(pod)}."
+    return PodHealth(HealthState.ENDING, f"{message} {pod.terminating or ''}")
+
+
 def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
     late = (now - pod.deleting) / _SECOND
-    running = [c.name for c in pod.containers if _is_running(c)]
-    what = f"container {running[0]} is still running" if running else "no container is running"
+    what = _running_text(pod)
     if late > STUCK_DELETION_SECONDS:
         return PodHealth(HealthState.STUCK, f"The deletion is overdue by {late:.0f} s; {what}.")
     return PodHealth(HealthState.ENDING, f"The pod is being deleted; {what}.")
+
+
+def _running_text(pod: PodSummary) -> str:
+    running = [c.name for c in pod.containers if _is_running(c)]
+    return f"container {running[0]} is still running" if running else "no container is running"
 
 
 def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth | None:

@@ -11,7 +11,12 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
-from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus, PodCondition
+from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.summary.container_state import (
@@ -88,6 +93,8 @@ class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     started: Time = UNSET_TIME
     deleting: Time = UNSET_TIME
     """The deletion timestamp: the time of the request plus the grace period."""
+    terminating: str | None = None
+    """Reason and message with which the node ends the pod, while its containers may run."""
     restart_policy: str = ""
     ips: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
@@ -144,6 +151,16 @@ def summarize_pod(pod: Pod) -> PodSummary:
             ),
         ),
     )
+
+
+def summarize_terminating_pod(shown: Pod, final: PodStatus) -> PodSummary:
+    """Return the summary of a pod whose phase is held back; `final` is the status with the phase.
+
+    `shown` has the phase that the API server shows meanwhile.
+    """
+    reason = ": ".join(filter(None, (final.reason, final.message)))
+    text = sanitize_text(reason, _MAX_MESSAGE_LENGTH)
+    return structs.replace(summarize_pod(shown), terminating=text)
 
 
 def _condition(condition: PodCondition) -> ConditionSummary:

@@ -58,7 +58,7 @@ def merge_pod_status(
     Conditions of other owners stay. A terminal phase is held back while containers could be
     running. A pod in a terminal phase is never ready.
     """
-    ending = not is_terminal_phase(old.phase) and is_terminal_phase(new.phase)
+    ending = is_ending(old, new)
     held_back = ending and could_have_running_containers
     restamped = None
     if ending and not held_back and find_condition(new.conditions, DISRUPTION_TARGET):
@@ -72,10 +72,28 @@ def merge_pod_status(
         node_allocatable_resource_claim_statuses=old.node_allocatable_resource_claim_statuses,
     )
     if held_back:
-        merged = structs.replace(merged, phase=old.phase, reason=old.reason, message=old.message)
+        merged = _with_phase(merged, old)
     if is_terminal_phase(merged.phase):
         merged = _clear_readiness(pod, old, merged, now)
     return MergeResult(merged, restamped)
+
+
+def is_ending(old: PodStatus, new: PodStatus) -> bool:
+    """Whether `new` ends the pod: held back while containers of the pod could be running."""
+    return not is_terminal_phase(old.phase) and is_terminal_phase(new.phase)
+
+
+def hold_back_phase(old: PodStatus, new: PodStatus) -> PodStatus:
+    """Return `new` as it is sent while its phase is held back: without DisruptionTarget, too."""
+    target = find_condition(old.conditions, DISRUPTION_TARGET)
+    conditions = tuple([c for c in new.conditions or () if c.type != DISRUPTION_TARGET])
+    if target is not None:
+        conditions = replace_or_append_pod_condition(conditions, target)
+    return _with_phase(structs.replace(new, conditions=conditions), old)
+
+
+def _with_phase(status: PodStatus, old: PodStatus) -> PodStatus:
+    return structs.replace(status, phase=old.phase, reason=old.reason, message=old.message)
 
 
 def _merge_conditions(

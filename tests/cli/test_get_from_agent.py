@@ -343,3 +343,26 @@ def test_a_pod_that_waits_for_a_drained_node_has_a_remedy(node: FakeNode, tmp_pa
     assert lines[at + 1] == f"podstatus drain --cancel --root-dir {tmp_path}/root"
     node.progress = [{"state": "off"}]
     assert "drain" not in CliRunner().invoke(app, words).stdout
+
+
+def test_a_pod_that_the_node_terminates_has_the_health_of_the_agent(
+    node: FakeNode, tmp_path: Path
+) -> None:
+    message = "The pod is terminating; container app is still running. Terminated: shutdown"
+    web = {
+        "uid": "uid-web",
+        "namespace": "default",
+        "name": "web",
+        "health": {"state": "ending", "message": message},
+        "terminating": "Terminated: shutdown",
+    }
+    node.responses["/v1/pods"] = {"pods": [web]}
+    wide = lines(asked(tmp_path, "get", "pods", "-o", "wide", "--from", "agent"))
+    assert [row[-1] for row in wide[1:]] == ["crashing", "ending"]
+    assert "/v1/pods?limit=1000&health=ending" in node.asked
+    described = asked(tmp_path, "describe", "pod", "web", "--from", "agent").stdout
+    assert f"Health:            ending: {message}\n" in described
+    # Without an answer, the health is that of the pod.
+    node.responses["/v1/pods"] = {"pods": "invalid"}
+    wide = lines(asked(tmp_path, "get", "pods", "-o", "wide", "--from", "agent"))
+    assert [row[-1] for row in wide[1:]] == ["crashing", "healthy"]

@@ -6,7 +6,7 @@ unreachable the agent is queried, which has the newest state of its own pods.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,7 +40,9 @@ from podstatus.cli.terminal import exit_with_reader, terminal_width, write
 from podstatus.client.rest.resources import EVENTS, NODES, PODS
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.unstructured import nested_str
+from podstatus.observe.summary.health import PodHealth
 from podstatus.workers.shutdown.progress import OFF
 
 T = TypeVar("T", bound=Wire)
@@ -77,7 +79,7 @@ def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat
             if query.names and not query.watch
             else objects.list(kind, where, selectors)
         )
-        printer = _ObjectPrinter(kind, output, query)
+        printer = _ObjectPrinter(kind, output, query, lambda: _terminating_pods(options))
         printer.print(listed.items, one=len(query.names) == 1 and bool(listed.items))
         if not listed.items and not query.names and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(kind, where)}\n", err=True)
@@ -95,7 +97,10 @@ def _named(name: str) -> Selectors:
 
 
 def _find(
-    objects: ObjectSource, kind: ResourceKind, namespace: str | None, names: Sequence[str]
+    objects: ObjectSource,
+    kind: ResourceKind,
+    namespace: str | None,
+    names: Sequence[str],
 ) -> list[Document]:
     """Return the objects of these names; report those that do not exist if there are others."""
     found = []
@@ -133,9 +138,10 @@ def describe_objects(kind_name: str, names: Sequence[str], options: SourceOption
     def print_details(objects: ObjectSource) -> bool:
         where = options.namespace or objects.namespace
         items = _find(objects, kind, where, names) if names else objects.list(kind, where).items
+        terminating = _terminating_pods(options) if kind.resource is PODS and items else {}
         for index, item in enumerate(items):
             text = (
-                _describe_pod(objects, item, options)
+                _describe_pod(objects, item, options, terminating)
                 if kind.resource is PODS
                 else _describe_node(objects, item)
             )
@@ -153,7 +159,12 @@ def _fit_terminal(text: str) -> str:
     return wrap_lines(text, terminal_width()) if sys.stdout.isatty() else text
 
 
-def _describe_pod(objects: ObjectSource, document: Document, options: SourceOptions) -> str:
+def _describe_pod(
+    objects: ObjectSource,
+    document: Document,
+    options: SourceOptions,
+    terminating: Mapping[PodUID, PodHealth],
+) -> str:
     from podstatus.cli.render.describe_pod import describe_pod
     from podstatus.kube.objects.pod import Pod
 
@@ -163,7 +174,16 @@ def _describe_pod(objects: ObjectSource, document: Document, options: SourceOpti
     own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
     is_waiting = pod.status.phase == "Pending" and not pod.spec.node_name
     remedy = _drain_remedy(options) if is_waiting else ""
-    return describe_pod(pod, own, current_time(), remedy)
+    return describe_pod(pod, own, current_time(), remedy, terminating.get(pod.uid))
+
+
+def _terminating_pods(options: SourceOptions) -> Mapping[PodUID, PodHealth]:
+    """The health of pods that the node of the agent terminates, which only the agent has."""
+    if options.kubeconfig is not None:
+        return {}
+    from podstatus.cli.client.terminating_pods import terminating_pods
+
+    return terminating_pods(options.root_dir)
 
 
 def _drain_remedy(options: SourceOptions) -> str:
@@ -242,7 +262,14 @@ def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], boo
 class _ObjectPrinter:
     """Prints objects of one type in an output format; tables continue those above."""
 
-    def __init__(self, kind: ResourceKind, output: OutputFormat | None, query: ObjectQuery) -> None:
+    def __init__(
+        self,
+        kind: ResourceKind,
+        output: OutputFormat | None,
+        query: ObjectQuery,
+        terminating_pods: Callable[[], Mapping[PodUID, PodHealth]],
+    ) -> None:
+        self._terminating_pods = terminating_pods
         self._kind = kind
         self._output = output
         self._labels = query.labels
@@ -266,7 +293,7 @@ class _ObjectPrinter:
         printed = self._kind.printed_resource
         table = object_table(printed, items, now, wide=wide, namespaces=self._namespaces)
         if wide and self._kind.resource is PODS:
-            table = with_health(table, items, now)
+            table = with_health(table, items, now, self._terminating_pods())
         return with_labels(table, items) if self._labels else table
 
 

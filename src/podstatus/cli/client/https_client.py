@@ -35,8 +35,12 @@ _RESULTS = ("[+]", "[-]")
 class AgentClient:
     """A client for the agent of an `endpoints.json`. All methods raise RequestError."""
 
-    def __init__(self, endpoints: AgentEndpoints) -> None:
+    def __init__(
+        self, endpoints: AgentEndpoints, *, timeout: float = _RESPONSE_TIMEOUT_SECONDS
+    ) -> None:
+        """`timeout`: of the connection and of the response headers, in seconds."""
         self._endpoints = endpoints
+        self._timeout = timeout
 
     @property
     def is_observer(self) -> bool:
@@ -159,7 +163,7 @@ class AgentClient:
         if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
             raise RequestError("the agent has no HTTPS server; restart it with a --port")
         return http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=_RESPONSE_TIMEOUT_SECONDS, context=self.tls_context()
+            url.hostname, url.port, timeout=self._timeout, context=self.tls_context()
         )
 
     def tls_context(self) -> ssl.SSLContext:
@@ -201,6 +205,11 @@ def _read_chunks(response: http.client.HTTPResponse, agent: str) -> Iterator[byt
         ) from error
 
 
-def find_agent(root_dir: Path | None, environment: Mapping[str, str]) -> AgentClient:
+def find_agent(
+    root_dir: Path | None,
+    environment: Mapping[str, str],
+    *,
+    timeout: float = _RESPONSE_TIMEOUT_SECONDS,
+) -> AgentClient:
     """Return a client for the agent that runs in the root directory. Raises RequestError."""
-    return AgentClient(running_endpoints(root_dir, environment))
+    return AgentClient(running_endpoints(root_dir, environment), timeout=timeout)

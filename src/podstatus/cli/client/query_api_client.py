@@ -46,9 +46,13 @@ class QueryClient:
         except NotFoundError:
             return None
 
-    def pods(self, namespace: str | None) -> list[PodView]:
-        """Return the pods of a namespace, None for all, sorted by namespace and name."""
+    def pods(self, namespace: str | None, *, health: str = "") -> list[PodView]:
+        """Return the pods of a namespace, None for all, sorted by namespace and name.
+
+        `health`: only those with this health state.
+        """
         query = {"limit": str(_POD_PAGE_SIZE)} | ({"namespace": namespace} if namespace else {})
+        query |= {"health": health} if health else {}
         page = self.get("/v1/pods", query, PodsResponse)
         pods = list(page.pods)
         while page.continue_:

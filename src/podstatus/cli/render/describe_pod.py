@@ -22,15 +22,24 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
 
-def describe_pod(pod: Pod, events: Sequence[Document], now: Time, remedy: str = "") -> str:
-    """Return the details of a pod and its events as text; `remedy`: lines below its health."""
+def describe_pod(
+    pod: Pod,
+    events: Sequence[Document],
+    now: Time,
+    remedy: str = "",
+    health: PodHealth | None = None,
+) -> str:
+    """Return the details of a pod and its events as text.
+
+    `remedy`: lines below its health; `health`: that of the agent, if it knows more.
+    """
     lines = [
         *_head(pod),
-        *_health(pod, now, remedy),
+        *_health(health or pod_health(summarize_pod(pod), now), remedy),
         *_all_containers(pod),
         *_conditions(pod),
         *_tail(pod),
@@ -65,9 +74,8 @@ def _head(pod: Pod) -> Iterator[str]:
             yield field_line("Controlled By", f"{owner.kind}/{owner.name}")
 
 
-def _health(pod: Pod, now: Time, remedy: str) -> Iterator[str]:
+def _health(health: PodHealth, remedy: str) -> Iterator[str]:
     """The health summary, which kubectl does not have."""
-    health = pod_health(summarize_pod(pod), now)
     text = f"{health.state.value}: {health.message}"
     yield field_line("Health", f"{text}\n{remedy}" if remedy else text)
 

@@ -1,6 +1,6 @@
 """Tables of objects in the format of `kubectl get`, by the printers of the embedded API server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +9,10 @@ from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import DecodeError, from_document
-from podstatus.kube.objects.pod import Pod
+from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_dict
-from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
 MESSAGE_HEADING = "MESSAGE"
@@ -60,9 +60,14 @@ def object_table(
     return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
 
 
-def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
-    """Return the table of these pods with a column for their health."""
-    words = [_health(pod, now) for pod in pods]
+def with_health(
+    table: Table, pods: Sequence[Document], now: Time, terminating: Mapping[PodUID, PodHealth]
+) -> Table:
+    """Return the table of these pods with a column for their health.
+
+    `terminating`: the health of pods that their node terminates, by UID.
+    """
+    words = [_health(pod, now, terminating) for pod in pods]
     rows = tuple((*row, word) for row, word in zip(table.rows, words, strict=True))
     return Table((*table.headings, "HEALTH"), rows)
 
@@ -75,11 +80,13 @@ def with_labels(table: Table, documents: Sequence[Document]) -> Table:
     return Table((*table.headings, "LABELS"), rows)
 
 
-def _health(document: Document, now: Time) -> str:
+def _health(document: Document, now: Time, terminating: Mapping[PodUID, PodHealth]) -> str:
     try:
-        return pod_health(summarize_pod(from_document(document, Pod)), now).state.value
+        pod = from_document(document, Pod)
     except DecodeError:
         return "<unreadable>"
+    health = terminating.get(pod.uid) or pod_health(summarize_pod(pod), now)
+    return health.state.value
 
 
 def _cells(resource: ResourceInfo, document: Document, now: Time) -> list[Any]:

@@ -13,8 +13,11 @@ from typer.testing import CliRunner, Result
 
 from podstatus.cli import timeline_page as timeline_command
 from podstatus.cli.register_commands import app
+from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.summary.container_state import parse_container_state
+from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.web.v1.wire import transition_view
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop
 from tests.cli.fake_node import FakeNode, fake_node
@@ -129,6 +132,69 @@ def test_the_first_line_is_a_sentence_for_every_health_state(
 def test_a_pod_that_is_gone_still_has_a_history(node: FakeNode, tmp_path: Path) -> None:
     del node.responses[PATH]
     assert timeline(tmp_path, "crash").stdout.startswith("default/crash is deleted.\n")
+
+
+def finished_pod() -> list[HistoryEntry]:
+    """A pod that ran for 10 s and failed."""
+    failed = parse_container_state("terminated Error 3")
+    running = parse_container_state("running")
+    changes = [
+        (0, Transition(kind="seen")),
+        (0, Transition(kind="phase", after="Pending")),
+        (30, Transition(kind="container", subject="app", state_after=running)),
+        (30, Transition(kind="phase", before="Pending", after="Running")),
+        (39, Transition(kind="container", subject="app", state_before=running, state_after=failed)),
+        (39, Transition(kind="phase", before="Running", after="Failed")),
+        (40, Transition(kind="finished")),
+    ]
+    return [
+        HistoryEntry(
+            at=BEGIN + seconds * SECOND,
+            uid=PodUID("u1"),
+            namespace="default",
+            name="crash",
+            transition=change,
+        )
+        for seconds, change in changes
+    ]
+
+
+def test_a_range_after_the_end_of_a_finished_pod_has_its_last_states(
+    node: FakeNode, tmp_path: Path
+) -> None:
+    node.responses[f"{PATH}/timeline"] = answer(finished_pod())
+    lines = timeline(tmp_path, "crash", "--since", "20s", "--width", "60").stdout.splitlines()
+    assert lines[1].startswith("2026-11-15T10:02:40.123Z to 2026-11-15T10:03:00.123Z")
+    rows = [line.split(maxsplit=1) for line in lines if line.startswith(("phase", "app"))]
+    assert [(name, bar.strip("▓ ")) for name, bar in rows] == [
+        ("phase", "Failed"),
+        ("app", "Error 3"),
+    ]
+    # Without a range, the chart ends with the pod.
+    whole = timeline(tmp_path, "crash", "--width", "60").stdout.splitlines()
+    assert whole[1].startswith("2026-11-15T10:00:00.123Z to 2026-11-15T10:00:40.123Z")
+    # A range that begins before the end has the rest, too.
+    part = timeline(tmp_path, "crash", "--since", "145s", "--width", "60").stdout.splitlines()
+    assert part[1].startswith("2026-11-15T10:00:35.123Z to 2026-11-15T10:03:00.123Z")
+    assert any(line.startswith("app") and "Error 3" in line for line in part)
+
+
+def test_a_deleted_pod_has_no_states_after_its_end(node: FakeNode, tmp_path: Path) -> None:
+    del node.responses[PATH]
+    node.responses[f"{PATH}/timeline"] = answer(finished_pod())
+    lines = timeline(tmp_path, "crash", "--since", "145s", "--width", "60").stdout.splitlines()
+    assert lines[1].startswith("2026-11-15T10:00:35.123Z to 2026-11-15T10:00:40.123Z")
+    lines = timeline(tmp_path, "crash", "--since", "20s", "--width", "60").stdout.splitlines()
+    assert lines[1].startswith("2026-11-15T10:02:40.123Z to 2026-11-15T10:03:00.123Z")
+    assert not any(line.startswith(("phase", "app")) for line in lines)
+
+
+def test_an_observer_has_no_pods_that_could_be_bound_to_it(tmp_path: Path) -> None:
+    with fake_node(tmp_path, observes=True):
+        result = timeline(tmp_path, "none")
+    assert result.stderr.startswith(
+        "podstatus: no pod 'none' in namespace default, and no history of one; to see all pods: "
+    )
 
 
 def test_missing_entries_are_reported(node: FakeNode, tmp_path: Path) -> None:

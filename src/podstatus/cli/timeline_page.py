@@ -109,8 +109,9 @@ def _render_page(
     namespace, name, begin, now = history.namespace, history.name, history.begin, history.now
     symbols = BLOCKS if can_encode(BLOCKS.all) else ASCII
     start = begin if begin is not None else entries[0].at if entries else now
-    end = max(_end(entries, now, is_deleted=pod is None), start + _SECOND)
-    chart = build_chart(entries, begin=start, end=end)
+    end = max(_end(entries, begin, now, is_deleted=pod is None), start + _SECOND)
+    existing = None if pod is None else pod.uid
+    chart = build_chart(entries, begin=start, end=end, existing=existing)
     recent = [entry for entry in entries if entry.at >= start]
     without_row = (*chart.always_true, *chart.same_as_ready)
     digest = event_digest(recent, width=width, symbols=symbols, omitted_conditions=without_row)
@@ -149,8 +150,15 @@ def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:
     return [Text(escape_control_chars(text), "dim")]
 
 
-def _end(entries: list[HistoryEntry], now: int, *, is_deleted: bool) -> int:
-    """The last entry of a pod that is finished or was deleted without an agent, else `now`."""
-    if entries and (is_deleted or entries[-1].transition.kind == FINISHED):
-        return entries[-1].at
-    return max(now, entries[-1].at) if entries else now
+def _end(entries: list[HistoryEntry], begin: int | None, now: int, *, is_deleted: bool) -> int:
+    """The last entry of a pod that is finished or was deleted without an agent, else `now`.
+
+    With a requested range, `now` as well if the pod still exists, or nothing is in the range.
+    """
+    if not entries:
+        return now
+    last = entries[-1]
+    is_in_range = begin is None or (is_deleted and last.at >= begin)
+    if is_in_range and (is_deleted or last.transition.kind == FINISHED):
+        return last.at
+    return max(now, last.at)

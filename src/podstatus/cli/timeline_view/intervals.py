@@ -146,12 +146,15 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that were always True; they have no row."""
 
 
-def build_chart(entries: Sequence[HistoryEntry], *, begin: int, end: int) -> Chart:
+def build_chart(
+    entries: Sequence[HistoryEntry], *, begin: int, end: int, existing: PodUID | None = None
+) -> Chart:
     """Build the chart of a time span from entries in order.
 
-    Entries before `begin` determine the initial states.
+    Entries before `begin` determine the initial states. `existing`: the pod that still exists,
+    whose states last until `end` even if it has finished.
     """
-    builder = _ChartBuilder(begin, end)
+    builder = _ChartBuilder(begin, end, existing)
     for entry in entries:
         builder.add(entry)
     rows = builder.rows()
@@ -171,9 +174,10 @@ def build_chart(entries: Sequence[HistoryEntry], *, begin: int, end: int) -> Cha
 class _ChartBuilder:
     """Builds the rows from history entries, added in order."""
 
-    def __init__(self, begin: int, end: int) -> None:
+    def __init__(self, begin: int, end: int, existing: PodUID | None) -> None:
         self._begin = begin
         self._end = end
+        self._existing = existing
         self._at = 0
         self._open: dict[tuple[PodUID, Part], tuple[int, str, Severity]] = {}
         self._intervals: dict[Part, list[Interval]] = {_PHASE: [], _READY: []}
@@ -212,7 +216,7 @@ class _ChartBuilder:
                 self._mark(part, Mark(at=self._at, text=change.after))
             case kinds.DELETION:
                 self._delete(uid)
-            case kinds.FINISHED:
+            case kinds.FINISHED if uid != self._existing:
                 self._finish(uid)
             case kinds.AGENT_DOWNTIME:
                 self._agent_away(uid, change.duration_seconds or 0.0)

@@ -366,3 +366,18 @@ def test_a_pod_that_the_node_terminates_has_the_health_of_the_agent(
     node.responses["/v1/pods"] = {"pods": "invalid"}
     wide = lines(asked(tmp_path, "get", "pods", "-o", "wide", "--from", "agent"))
     assert [row[-1] for row in wide[1:]] == ["crashing", "healthy"]
+
+
+def test_a_deleted_pod_is_not_described_but_has_a_history(node: FakeNode, tmp_path: Path) -> None:
+    node.responses["/v1/pods/default/gone/timeline"] = {"transitions": [{"id": 1}]}
+    result = asked(tmp_path, "describe", "pod", "gone", "--from", "agent")
+    timeline = f"podstatus timeline gone --root-dir {tmp_path}/root"
+    hint = f"; to see what happened to an earlier one: {timeline}\n"
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.endswith(hint)
+    both = asked(tmp_path, "describe", "pod", "gone", "web", "--from", "agent")
+    assert both.exit_code == 1
+    assert "Name:              web" in both.stdout
+    assert both.stderr.endswith(hint)
+    never = asked(tmp_path, "describe", "pod", "never", "--from", "agent")
+    assert "timeline" not in never.stderr

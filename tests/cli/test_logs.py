@@ -140,6 +140,17 @@ def test_mistakes_are_one_line(
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_a_deleted_pod_has_a_history(node: FakeNode, tmp_path: Path) -> None:
+    node.responses["/v1/pods/other/gone/timeline"] = {"transitions": [{"id": 1}]}
+    result = logs(tmp_path, "gone", "-n", "other")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "podstatus: no pod 'gone' in namespace other is bound to node n1; to see what happened to "
+        f"an earlier one: podstatus timeline gone -n other --root-dir {tmp_path}; to see why a new "
+        f"one is not bound: podstatus describe pod gone -n other --root-dir {tmp_path}\n"
+    )
+
+
 def test_an_error_response_is_printed_verbatim(node: FakeNode, tmp_path: Path) -> None:
     message = 'previous terminated container "app" in pod "web" not found'
     node.refusal = (400, message)

@@ -219,7 +219,10 @@ def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
         (
             ("none",),
             1,
-            "no pod 'none' in namespace default, and no history of one; to see all pods: ",
+            (
+                "no pod 'none' in namespace default is bound to node n1, and there is no history "
+                "of one; to see why: podstatus describe pod none --root-dir "
+            ),
         ),
         (("crash", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
         (("crash", "--since=-1s"), 2, "--since must be greater than 0"),

@@ -7,6 +7,7 @@ unreachable the agent is queried, which has the newest state of its own pods.
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,7 +34,7 @@ from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
-from podstatus.cli.program import describe_pod_command, suggested_command
+from podstatus.cli.program import describe_pod_command, suggested_command, timeline_command
 from podstatus.cli.render.tables import Table, object_table, with_health, with_labels
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import exit_with_reader, terminal_width, write
@@ -96,19 +97,40 @@ def _named(name: str) -> Selectors:
     return Selectors(fields=f"metadata.name={name}")
 
 
+def _no_hint(namespace: str | None, name: str) -> str:  # noqa: ARG001
+    return ""
+
+
+def _history_hint(options: SourceOptions, namespace: str | None, name: str) -> str:
+    """How to see what happened to a pod that does not exist; empty if it has no history."""
+    if options.kubeconfig is not None or namespace is None:
+        return ""
+    try:
+        agent = find_agent(options.root_dir, os.environ)
+    except RequestError:  # without an agent there is no history
+        return ""
+    if not agent.has_history(namespace, name):
+        return ""
+    return f"; to see what happened to an earlier one: {timeline_command(namespace, name)}"
+
+
 def _find(
     objects: ObjectSource,
     kind: ResourceKind,
     namespace: str | None,
     names: Sequence[str],
+    hint: Callable[[str | None, str], str] = _no_hint,
 ) -> list[Document]:
-    """Return the objects of these names; report those that do not exist if there are others."""
+    """Return the objects of these names; report those that do not exist if there are others.
+
+    `hint` returns what to add to the report.
+    """
     found = []
     for name in names:
         try:
             found.append(objects.get(kind, namespace, name))
         except NotFoundError as error:
-            message = f"{error}{_events_hint(kind, namespace, name)}"
+            message = f"{error}{_events_hint(kind, namespace, name)}{hint(namespace, name)}"
             if len(names) == 1:
                 raise NotFoundError(message) from error
             warn(message)
@@ -137,7 +159,10 @@ def describe_objects(kind_name: str, names: Sequence[str], options: SourceOption
 
     def print_details(objects: ObjectSource) -> bool:
         where = options.namespace or objects.namespace
-        items = _find(objects, kind, where, names) if names else objects.list(kind, where).items
+        hint = partial(_history_hint, options) if kind.resource is PODS else _no_hint
+        items = (
+            _find(objects, kind, where, names, hint) if names else objects.list(kind, where).items
+        )
         terminating = _terminating_pods(options) if kind.resource is PODS and items else {}
         for index, item in enumerate(items):
             text = (

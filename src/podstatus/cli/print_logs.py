@@ -5,14 +5,13 @@ kubectl v0.36.4.
 """
 
 import os
-import shlex
 from pathlib import Path
 
 import msgspec
 
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.request_errors import RequestError
-from podstatus.cli.program import suggested_command
+from podstatus.cli.program import describe_pod_command
 from podstatus.cli.terminal import exit_with_reader, write, write_bytes
 from podstatus.kube.objects.pod import Pod
 
@@ -35,8 +34,7 @@ def print_logs(
     except RequestError as error:
         if _WAITING not in str(error):
             raise
-        where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-        describe = suggested_command(f"describe pod {shlex.quote(pod)}{where}")
+        describe = describe_pod_command(namespace, pod)
         raise RequestError(f"{error}; to see why: {describe}") from error
 
 

@@ -43,8 +43,17 @@ def suggested_command(words: str) -> str:
 
 def describe_pod_command(namespace: str, name: str) -> str:
     """Return the command that describes a pod."""
+    return _pod_command("describe pod", namespace, name)
+
+
+def timeline_command(namespace: str, name: str) -> str:
+    """Return the command that shows the history of a pod."""
+    return _pod_command("timeline", namespace, name)
+
+
+def _pod_command(command: str, namespace: str, name: str) -> str:
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-    return suggested_command(f"describe pod {shlex.quote(name)}{where}")
+    return suggested_command(f"{command} {shlex.quote(name)}{where}")
 
 
 def with_root_dir(words: str, folder: Path) -> str:

@@ -9,14 +9,14 @@ from msgspec import structs
 from rich.text import Text
 
 from podstatus.base.control_chars import escape_control_chars
-from podstatus.cli.client.https_client import find_agent
+from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import warn
-from podstatus.cli.program import suggested_command
+from podstatus.cli.program import describe_pod_command, suggested_command
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.styled_output import write_lines
 from podstatus.cli.terminal import can_encode, terminal_width
@@ -53,11 +53,7 @@ def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float
     try:
         response = client.timeline(namespace, pod)
     except NotFoundError as error:
-        raise RequestError(
-            f"no pod {pod!r} in namespace {namespace}, and no history of one; to see all pods: "
-            f"{suggested_command('get pods -A')}; the history of a deleted pod is kept for the "
-            "--history-days of podstatus run"
-        ) from error
+        raise RequestError(_not_found_message(agent, namespace, pod)) from error
     now = current_time().unix_nanos()
     return PodHistory(
         client=client,
@@ -66,6 +62,23 @@ def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float
         response=response,
         begin=now - round(seconds * _SECOND) if seconds else None,
         now=now,
+    )
+
+
+def _not_found_message(agent: AgentClient, namespace: str, pod: str) -> str:
+    expiry = (
+        "the history of a deleted pod is kept for the --history-days of "
+        f"podstatus {'observe' if agent.is_observer else 'run'}"
+    )
+    if agent.is_observer:
+        return (
+            f"no pod {pod!r} in namespace {namespace}, and no history of one; to see all pods: "
+            f"{suggested_command('get pods -A')}; {expiry}"
+        )
+    return (
+        f"no pod {pod!r} in namespace {namespace} is bound to node {agent.node}, and there is no "
+        f"history of one; to see why: {describe_pod_command(namespace, pod)}; to see all pods: "
+        f"{suggested_command('get pods -A -o wide')}; {expiry}"
     )
 
 

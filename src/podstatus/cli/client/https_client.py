@@ -1,7 +1,6 @@
 """The HTTPS client for a running agent."""
 
 import http.client
-import shlex
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +15,11 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
-from podstatus.cli.program import suggested_command
+from podstatus.cli.program import (
+    describe_pod_command,
+    suggested_command,
+    timeline_command,
+)
 from podstatus.client.auth.tls import UnusableTlsError, authority_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
@@ -76,13 +79,27 @@ class AgentClient:
                     return from_document(document, Pod)
         except DecodeError as error:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
-        option = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-        describe = suggested_command(f"describe pod {shlex.quote(name)}{option}")
+        unbound = f"no pod {name!r} in namespace {namespace} is bound to node {self.node}"
+        describe = describe_pod_command(namespace, name)
+        if self.has_history(namespace, name):
+            timeline = timeline_command(namespace, name)
+            raise RequestError(
+                f"{unbound}; to see what happened to an earlier one: {timeline}; to see why a new "
+                f"one is not bound: {describe}"
+            )
         raise RequestError(
-            f"no pod {name!r} in namespace {namespace} is bound to node {self.node}; to see why: "
-            f"{describe}; to see all pods: {suggested_command('get pods -A -o wide')}; for pods of "
-            "other nodes use kubectl"
+            f"{unbound}; to see why: {describe}; to see all pods: "
+            f"{suggested_command('get pods -A -o wide')}; for pods of other nodes use kubectl"
         )
+
+    def has_history(self, namespace: str, name: str) -> bool:
+        """Return whether the history has a pod of this name; False if it cannot be read."""
+        path = f"/v1/pods/{quote(namespace, safe='')}/{quote(name, safe='')}/timeline"
+        try:
+            body = decode_json(b"".join(self.request(path, {"limit": "1"})), dict[str, Any])
+        except (RequestError, msgspec.DecodeError):
+            return False
+        return bool(nested_list(body, "transitions"))
 
     def logs(
         self, namespace: str, pod: str, container: str, query: Mapping[str, str]

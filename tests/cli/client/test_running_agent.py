@@ -130,7 +130,16 @@ def test_a_root_dir_that_was_named_is_the_only_one_mentioned(
     (current_dir / ".podstatus").mkdir()
     start = f"start one with: podstatus run --root-dir {tmp_path}/a, "
     with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/a; {start}"):
-        found({"PODSTATUS_ROOT_DIR": str(tmp_path / "a")})
+        found({}, tmp_path / "a")
+
+
+def test_a_root_dir_of_the_environment_names_the_variable(tmp_path: Path) -> None:
+    environment = {"PODSTATUS_ROOT_DIR": str(tmp_path / "a")}
+    message = rf"no agent runs in {tmp_path}/a \(from \$PODSTATUS_ROOT_DIR\); start one with: "
+    with pytest.raises(RequestError, match=message):
+        found(environment)
+    with pytest.raises(RequestError, match=f"no agent runs in {tmp_path}/b; start one with: "):
+        found(environment, tmp_path / "b")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")

@@ -91,6 +91,8 @@ def no_agent_error(
             where = f"{folder} nor in ./{LOCAL_ROOT_DIR}"
             start = f"start the node in ./{LOCAL_ROOT_DIR} again"
         folder = local
+    elif environment.get(ROOT_DIR_VARIABLE) and folder == find_root_dir(None, environment):
+        where = f"{folder} (from ${ROOT_DIR_VARIABLE})"
     advice = advice or (
         f"{start} with: {start_command(folder)}, or pass the --root-dir of a running agent"
     )

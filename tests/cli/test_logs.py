@@ -174,6 +174,32 @@ def test_a_container_that_waits_has_its_reason_in_the_description(
     )
 
 
+@pytest.mark.parametrize(
+    ("reason", "last", "log", "says"),
+    [
+        ("RunContainerError", "StartError", (), "RunContainerError"),
+        ("CrashLoopBackOff", "StartError", (), "CrashLoopBackOff"),
+        ("CrashLoopBackOff", "Error", (), ""),
+        ("RunContainerError", "Error", (b"one\n",), ""),
+    ],
+)
+def test_an_empty_log_of_a_container_that_cannot_start_has_a_reason(
+    node: FakeNode, tmp_path: Path, reason: str, last: str, log: tuple[bytes, ...], says: str
+) -> None:
+    state = {"waiting": {"reason": reason}}
+    last_state = {"terminated": {"exitCode": 128, "reason": last}}
+    status = {"name": "app", "state": state, "lastState": last_state}
+    node.pods = [make_pod("web") | {"status": {"containerStatuses": [status]}}]
+    node.log = log
+    message = (
+        f'podstatus: container "app" in pod "web" is waiting to start: {says}; to see why: '
+        f"podstatus describe pod web --root-dir {tmp_path}\n"
+    )
+    result = logs(tmp_path, "web")
+    assert (result.exit_code, result.stderr) == ((1, message) if says else (0, ""))
+    assert logs(tmp_path, "web", "--previous").exit_code == 0
+
+
 def test_a_log_that_breaks_off_is_no_whole_log(node: FakeNode, tmp_path: Path) -> None:
     node.breaks_off = True
     result = logs(tmp_path, "web")

@@ -5,6 +5,7 @@ kubectl v0.36.4.
 """
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,8 @@ from podstatus.kube.objects.pod import Pod
 
 _WAITING = "is waiting to start"
 """In the message of the kubelet about a container that has no log yet."""
+_RUN_ERROR, _START_ERROR = "RunContainerError", "StartError"
+"""Reasons of a container that waits, and of its last attempt, if its program could not start."""
 DEFAULT_CONTAINER_ANNOTATION = "kubectl.kubernetes.io/default-container"
 
 
@@ -25,17 +28,49 @@ def print_logs(
 ) -> None:
     """Print the log as it arrives. Raises RequestError."""
     node = find_agent(root_dir, os.environ)
-    choice = choose_container(node.get_pod(namespace, pod), container)
+    found = node.get_pod(namespace, pod)
+    choice = choose_container(found, container)
     for note in choice.notes:
         write(f"{note}\n", err=True)
     exit_with_reader()
+    log = _CountedLog(node.logs(namespace, pod, choice.name, query))
     try:
-        write_bytes(node.logs(namespace, pod, choice.name, query))
+        write_bytes(log)
+        if not log.size and "previous" not in query:
+            _raise_if_not_started(found, choice.name)
     except RequestError as error:
         if _WAITING not in str(error):
             raise
         describe = describe_pod_command(namespace, pod)
         raise RequestError(f"{error}; to see why: {describe}") from error
+
+
+class _CountedLog:
+    """The chunks of a log, and their size so far."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self.size += len(chunk)
+            yield chunk
+
+
+def _raise_if_not_started(pod: Pod, container: str) -> None:
+    """Raise RequestError if the container waits because its program could not be started.
+
+    The kubelet answers with the log of that attempt, which is empty.
+    """
+    status = pod.status
+    for it in (*(status.container_statuses or ()), *(status.init_container_statuses or ())):
+        waiting, last = it.state.waiting, it.last_state.terminated
+        if it.name != container or waiting is None:
+            continue
+        if waiting.reason == _RUN_ERROR or (last is not None and last.reason == _START_ERROR):
+            where = f'container "{container}" in pod "{pod.metadata.name}"'
+            raise RequestError(f"{where} {_WAITING}: {waiting.reason}")
 
 
 class ContainerChoice(msgspec.Struct, frozen=True):

@@ -44,6 +44,16 @@ def rows(result: Result) -> list[list[str]]:
     return [line.split() for line in result.stdout.splitlines()]
 
 
+def test_an_observer_has_no_alerts(tmp_path: Path) -> None:
+    with fake_node(tmp_path / "root", node="", observes=True):
+        result = get(tmp_path)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "podstatus: an observer evaluates no alert rules; query the agent of a node: podstatus get "
+        "alerts --root-dir PATH\n"
+    )
+
+
 @pytest.mark.usefixtures("node")
 def test_a_row_for_each(tmp_path: Path) -> None:
     heading, *others = rows(get(tmp_path))

@@ -11,6 +11,7 @@ from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import warn
+from podstatus.cli.program import typed_program
 from podstatus.cli.render.tables import Table
 from podstatus.cli.styled_output import print_table
 from podstatus.cli.terminal import write
@@ -28,7 +29,13 @@ def get_alerts(
     root_dir: Path | None, rule: str | None, namespace: str | None, output: str | None
 ) -> None:
     """Print the alerts of `rule` and `namespace`, None for all. Raises RequestError."""
-    client, now = QueryClient(find_agent(root_dir, os.environ)), current_time()
+    agent, now = find_agent(root_dir, os.environ), current_time()
+    if agent.is_observer:
+        raise RequestError(
+            "an observer evaluates no alert rules; query the agent of a node: "
+            f"{typed_program()} get alerts --root-dir PATH"
+        )
+    client = QueryClient(agent)
     query = {"rule": rule, "namespace": namespace, "limit": "5000"}
     response = client.get(
         "/v1/alerts", {name: text for name, text in query.items() if text}, AlertsResponse

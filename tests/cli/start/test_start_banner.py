@@ -29,7 +29,7 @@ def info(root_dir: Path, **flags: str) -> AgentInfo:
 
 
 def banner(root_dir: Path, **flags: str) -> list[str]:
-    return node_banner(info(root_dir, **flags)).splitlines()
+    return node_banner(info(root_dir, **flags), is_new=True).splitlines()
 
 
 def test_commands_of_make_run_can_be_pasted_and_fit_80_columns(home: Path) -> None:
@@ -78,6 +78,11 @@ def test_a_node_of_a_cluster_has_no_sample_pods(tmp_path: Path) -> None:
     lines = banner(tmp_path, kubeconfig=str(kubeconfig), runtime="simulated", hostname_override="n")
     assert lines[1] == "  API server   https://127.0.0.1:6443 (external)"
     assert not any("logs web" in line or "kubectl" in line for line in lines)
+
+
+def test_a_node_that_ran_before_may_have_no_sample_pods(home: Path) -> None:
+    again = node_banner(info(home / ".podstatus", hostname_override="n"), is_new=False)
+    assert ("logs" in again, "get pods -A" in again) == (False, True)
 
 
 def test_without_sample_pods_none_is_named(home: Path) -> None:

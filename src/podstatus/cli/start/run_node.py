@@ -25,6 +25,7 @@ from podstatus.agent.settings.load import (
     load_settings,
 )
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import (
@@ -68,10 +69,12 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
     restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
     node = _AgentHolder(build_node_agent)
     start = typed_start(make=from_make)
+    # Unlike `Path.exists`, this raises nothing for a directory that cannot be searched.
+    is_new = not os.access(settings.root_dir / "apiserver" / DATABASE, os.F_OK)
 
     def announce(info: AgentInfo) -> None:
         record_start(settings.root_dir, start)
-        _print_line(node_banner(info))
+        _print_line(node_banner(info, is_new=is_new))
 
     running = run_agent(
         settings,

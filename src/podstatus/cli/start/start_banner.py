@@ -9,8 +9,11 @@ from podstatus.cli.program import short_path, suggested_command
 _IN_ANOTHER_TERMINAL = ("", "In another terminal, in this directory:")
 
 
-def node_banner(info: AgentInfo) -> str:
-    """Return the text for a node that is running."""
+def node_banner(info: AgentInfo, *, is_new: bool) -> str:
+    """Return the text for a node that is running.
+
+    `is_new`: its embedded API server has not run before, so the sample pods are created now.
+    """
     settings = info.settings
     kind = "embedded" if settings.embedded else "external"
     lines = [
@@ -21,7 +24,7 @@ def node_banner(info: AgentInfo) -> str:
         *_IN_ANOTHER_TERMINAL,
         _command(info, "get pods -A"),
     ]
-    if settings.embedded and settings.samples:
+    if is_new and settings.embedded and settings.samples:
         lines.append(_command(info, "logs web -f"))
     lines.append(_command(info, "watch -A"))
     if info.kubeconfig is not None:

@@ -54,6 +54,16 @@ def test_habits_have_a_hint(words: tuple[str, ...], message: str) -> None:
     assert result.stderr.startswith(f"podstatus: {message}")
 
 
+def test_a_timeline_without_a_pod_says_how_to_find_one() -> None:
+    result = CliRunner().invoke(app, ["timeline"])
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        "Error: Missing argument 'POD'. To list pods: podstatus get pods -A; a deleted pod is "
+        "found by its former name.\n"
+    )
+    assert "To list pods" not in CliRunner().invoke(app, ["timeline", "web", "--width=x"]).stderr
+
+
 def test_an_option_of_kubectl_is_one_of_kubectl(tmp_path: Path) -> None:
     root_dir = tmp_path / "root"
     with fake_node(root_dir, kubeconfig="/srv/kubeconfig"):

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from podstatus import __version__
 from podstatus.cli.commands.kubectl_verbs import check_kubectl_habits, unknown_option_hint
-from podstatus.cli.program import forget_options, remember_options
+from podstatus.cli.program import forget_options, remember_options, suggested_command
 
 _COMMANDS = {
     "run": ("run:run", "Run a node that starts pods and reports their status."),
@@ -75,7 +75,10 @@ class LazyCommand(TyperCommand):
 
 
 def _add_hint(error: Any, words: list[str]) -> None:
-    """Add to the error for an unknown option what may have been meant."""
+    """Add what may have been meant by an unknown option, or how to find a missing pod name."""
+    if words[0] == "timeline" and hasattr(error, "param_type"):  # POD is missing
+        pods = suggested_command("get pods -A")
+        error.message = f"To list pods: {pods}; a deleted pod is found by its former name."
     if not error.message.startswith("No such option"):
         return
     has_similar = bool(error.possibilities)

@@ -260,6 +260,9 @@ def test_a_type_that_the_embedded_server_lacks_is_no_type_for_kubectl(tmp_path: 
             assert message.startswith(f"podstatus: {remedy} ")
             assert "; supported types: pods" in message
             assert message.endswith(f"of the embedded API server: {kubectl} api-resources\n")
+        for name in ("deployments", "Deployment", "deploy", "ingress", "networkpolicy", "job"):
+            message = asked(tmp_path, "get", name).stderr
+            assert message.startswith(f"podstatus: unsupported type '{name}'; supported types: pod")
         message = asked(tmp_path, "delete", "cm", "a", "b").stderr
     assert message.endswith(f"; use pods; for other types: {kubectl} delete cm a b\n")
 

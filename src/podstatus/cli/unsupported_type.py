@@ -13,6 +13,23 @@ from podstatus.cli.client.running_agent import kubectl_command, running_endpoint
 from podstatus.cli.errors import usage_error
 from podstatus.cli.program import suggested_command
 
+_OTHER_TYPES = frozenset(
+    (
+        *("clusterroles", "clusterrolebindings", "roles", "rolebindings", "networkpolicies"),
+        *("cronjobs", "daemonsets", "deployments", "jobs", "replicasets", "statefulsets"),
+        *("customresourcedefinitions", "horizontalpodautoscalers", "ingresses", "endpoints"),
+        *("persistentvolumeclaims", "persistentvolumes", "storageclasses", "endpointslices"),
+        *("limitranges", "poddisruptionbudgets", "priorityclasses", "resourcequotas"),
+    )
+)
+"""Plurals of common types of Kubernetes that the embedded API server does not have."""
+_OTHER_SHORT_NAMES = frozenset(
+    (
+        *("cj", "crd", "deploy", "ds", "ep", "hpa", "ing"),
+        *("netpol", "pdb", "pv", "pvc", "rs", "sc", "sts"),
+    )
+)
+
 
 def refuse_type(
     verb: str,
@@ -33,7 +50,9 @@ def refuse_type(
         name.lower() in (it.plural, it.singular, *it.short_names, *it.categories)
         for it in RESOURCES
     )
-    if not is_known:
+    if not is_known and _is_other_type(name.lower()):
+        parts.append(f"supported types: {supported}")
+    elif not is_known:
         pod = suggested_command(f"{verb} pod {shlex.quote(name)}")
         parts.append(f"to {verb} the pod: {pod}; supported types: {supported}")
     else:
@@ -43,6 +62,11 @@ def refuse_type(
     else:
         parts.append(f"for other types: {kubectl(verb, name, *names)}")
     usage_error("; ".join(parts))
+
+
+def _is_other_type(name: str) -> bool:
+    forms = (name, f"{name}s", f"{name}es", f"{name.removesuffix('y')}ies")
+    return name in _OTHER_SHORT_NAMES or any(form in _OTHER_TYPES for form in forms)
 
 
 def _is_embedded(root_dir: Path | None) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from podstatus.apiserver.listener import CLOSE_SECONDS
 from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.strategies.by_resource import selectable_fields
@@ -122,3 +123,24 @@ def test_server_side_apply_is_refused_before_anything_is_looked_up(ask: Client) 
 def test_objects_are_found_by_name(ask: Client) -> None:
     page = ask("GET", "/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault")[2]
     assert [item["metadata"]["name"] for item in page["items"]] == ["default"]
+
+
+async def test_a_server_stops_although_its_clients_watch_again_at_once() -> None:
+    server = ApiServer(Store.open(None, selectable_fields), token=TOKEN, ssl_context=None)
+    url = f"http://127.0.0.1:{await server.start()}/api/v1/pods?watch=1"
+    watching = [asyncio.Event() for _ in range(10)]
+
+    async def keep_watching(begun: asyncio.Event) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            while True:
+                async with session.get(url) as answer:
+                    begun.set()
+                    await answer.read()
+
+    clients = [asyncio.create_task(keep_watching(begun)) for begun in watching]
+    await asyncio.gather(*(begun.wait() for begun in watching))
+    async with asyncio.timeout(CLOSE_SECONDS / 2):  # it does not wait for a watch
+        await server.stop()
+    ends = await asyncio.gather(*clients, return_exceptions=True)
+    assert all(isinstance(end, aiohttp.ClientError) for end in ends)

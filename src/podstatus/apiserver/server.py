@@ -128,7 +128,7 @@ class ApiServer:
             await asyncio.wait(self._tasks)
         if self._faults is not None:
             self._faults.clear()
-        self._watch_cache.terminate_all()
+        self._watch_cache.close()
         await self._kubelet_client.close()
         await self._listener.stop()
 

@@ -127,6 +127,7 @@ class WatchCache:
         """By resource: version of the last change that is no longer cached."""
         self._start_version = version
         self._watchers: dict[str, set[CacheWatcher]] = {}
+        self._is_closed = False
 
     def publish(self, resource: str, change: StoreChange) -> None:
         """Cache a change and queue it for the watchers."""
@@ -175,13 +176,17 @@ class WatchCache:
         """
         watcher = CacheWatcher(predicate, namespace, on_overflow)
         self._watchers.setdefault(resource, set()).add(watcher)
+        if self._is_closed:
+            watcher.terminate()
         return watcher
 
     def unwatch(self, resource: str, watcher: CacheWatcher) -> None:
         """End a watch; unknown watchers are ignored."""
         self._watchers.get(resource, set()).discard(watcher)
 
-    def terminate_all(self) -> None:
+    def close(self) -> None:
+        """End all watches, also those that clients start from now on."""
+        self._is_closed = True
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.terminate()

@@ -74,7 +74,8 @@ class Chaos:
             pod = self._cluster.wait_for(name, has_phase("Failed"))
             assert container(pod)["state"]["terminated"]["exitCode"] == 3
             assert container(pod)["restartCount"] == 0
-            assert self._node.container_logs(pod) == "begin\n"
+            # An agent that has just started may not know the pod yet.
+            assert until(partial(self._node.container_logs, pod)) == "begin\n"
             pods.append(pod)
         left = {pod["metadata"]["uid"] for pod in pods}
         until(lambda: self.folders() == left, lambda: self.folders() ^ left)

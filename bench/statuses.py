@@ -46,8 +46,8 @@ PASSES = 5
 _SINCE = Time.parse("2024-01-01T00:00:00Z")
 
 LIMITS = {
-    "changed_ratio": 5.0,
-    "noop_ratio": 3.0,
+    "changed_ratio": 3.6,
+    "noop_ratio": 2.0,
     "patch_ratio": 20.0,
     "sync_ratio": 40.0,
     "plan_ratio": 2.0,

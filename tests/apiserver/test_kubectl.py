@@ -329,6 +329,16 @@ def test_server_side_apply_is_refused_with_a_sentence(kubectl: Kubectl, ns: str)
     assert "does not support server-side apply; use client-side apply" in ran.errors
 
 
+def test_port_forward_is_refused_with_a_sentence(kubectl: Kubectl, ns: str) -> None:
+    create(kubectl, ns, pod())
+    running = json.dumps({"status": {"phase": "Running"}})
+    kubectl(ns, "patch", "pod", "web", "--subresource=status", f"--patch={running}")
+    ran = kubectl.run(ns, "port-forward", "web", ":80")
+    assert ran.code == 1
+    assert "port-forward is not supported" in ran.errors
+    assert "connect to the port of the container on this machine" in ran.errors
+
+
 def test_dry_run_stores_nothing(kubectl: Kubectl, ns: str) -> None:
     output = kubectl(ns, "create", "--dry-run=server", "-f", "-", input=json.dumps(pod()))
     assert output == "pod/web created (server dry run)\n"

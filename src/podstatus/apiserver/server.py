@@ -1,6 +1,7 @@
 """Composition of the embedded API server: storage, handlers, controllers, listener."""
 
 import asyncio
+import re
 import secrets
 import ssl
 from functools import partial
@@ -34,6 +35,7 @@ from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.base.system_clock import SystemClock
 
+_PORT_FORWARD_PATH = re.compile(r"/api/v1/namespaces/[^/]+/pods/[^/]+/portforward")
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -156,6 +158,8 @@ class ApiServer:
             if request.method not in ("GET", "HEAD"):
                 raise errors.method_not_allowed()
             return page
+        if _PORT_FORWARD_PATH.fullmatch(request.path):
+            raise errors.port_forward_unsupported()
         if _is_api_group_path(request.path):
             raise errors.no_such_resource()
         return Response(code=404, body=b"404 page not found\n", content_type="text/plain")

@@ -62,6 +62,15 @@ def no_such_resource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
+def port_forward_unsupported() -> StatusError:
+    """404: there is no pod network to forward a port from."""
+    message = (
+        "port-forward is not supported; pods of the process runtime use the host's network: "
+        "connect to the port of the container on this machine"
+    )
+    return StatusError(404, "NotFound", message, {})
+
+
 def already_exists(resource: str, name: str, *, group: str = "") -> StatusError:
     """409: an object of this name exists."""
     return StatusError(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from podstatus.events import reasons
 from podstatus.kube.node_selection import matches_node
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_static_pod
@@ -25,7 +26,7 @@ from podstatus.workers.admission.resource_fit import (
     has_free_ports,
     insufficient_resources,
 )
-from podstatus.workers.admission.sysctls import SYSCTL_FORBIDDEN, find_forbidden_sysctl
+from podstatus.workers.admission.sysctls import find_forbidden_sysctl
 
 _OS_LABEL = "kubernetes.io/os"
 
@@ -55,7 +56,7 @@ def admit(pod: Pod, *, node: Node, others: RequestedResources, max_pods: int) ->
         return AdmissionRejected(reason=violation.reason, message=violation.message)
     if (forbidden := find_forbidden_sysctl(pod.spec)) is not None:
         message = f"forbidden sysctl: {forbidden}"
-        return AdmissionRejected(reason=SYSCTL_FORBIDDEN, message=message)
+        return AdmissionRejected(reason=reasons.SYSCTL_FORBIDDEN, message=message)
     return next(_rejections(pod, node, others, max_pods), None) or Admitted()
 
 

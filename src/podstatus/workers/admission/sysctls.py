@@ -9,7 +9,6 @@ Upstream: Admit and validateSysctl, pkg/kubelet/sysctl/allowlist.go; safe_sysctl
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.go_text import go_quoted
 
-SYSCTL_FORBIDDEN = "SysctlForbidden"
 _SAFE_IPC = frozenset({"kernel.shm_rmid_forced"})
 _SAFE_NETWORK = frozenset(
     f"net.ipv4.{name}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.spec.capabilities import DEFAULT, SANDBOX_DEFAULT, capability_numbers
 from podstatus.runtime.streams import StreamOptions
@@ -113,3 +114,67 @@ def test_what_is_not_confined_still_gains_nothing(folder: Path) -> None:
     for found in seen_by(folder, pod_with(context), isolated=False):
         assert (found["Seccomp"], found["NoNewPrivs"]) == ("0", "1")
         assert found["CapBnd"] == bits(DEFAULT)
+
+
+RMID_FORCED = Path("/proc/sys/kernel/shm_rmid_forced")
+need_sysctls = pytest.mark.skipif(
+    not os.access(RMID_FORCED, os.W_OK), reason="/proc/sys is read-only on this machine"
+)
+
+
+def pod_with_sysctl(value: str) -> Pod:
+    sysctls = [{"name": "kernel/shm_rmid_forced", "value": value}]
+    return pod_of({"command": ["sleep", "600"]}, securityContext={"sysctls": sysctls})
+
+
+@need_root
+@need_bubblewrap
+@need_sysctls
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_a_sysctl_is_that_of_the_container_alone(folder: Path, value: str) -> None:
+    before = RMID_FORCED.read_bytes()
+    pod = pod_with_sysctl(value)
+
+    async def scenario() -> bytes:
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            try:
+                return await _read_by_exec(runtime, pod, RMID_FORCED)
+            finally:
+                await runtime.remove_pod(pod.uid)
+
+    assert asyncio.run(scenario()) == value.encode() + b"\n"
+    assert RMID_FORCED.read_bytes() == before
+
+
+@need_root
+@need_bubblewrap
+@need_sysctls
+def test_an_invalid_value_of_a_sysctl_is_a_start_error(folder: Path) -> None:
+    pod = pod_with_sysctl("many")
+
+    async def scenario() -> None:
+        async with open_process_runtime(folder, isolated=True) as runtime:
+            try:
+                await runtime.start_pod(pod)
+                (container,) = pod.spec.containers or ()
+                await runtime.start_container(pod, container, restart_count=0)
+            finally:
+                await runtime.remove_pod(pod.uid)
+
+    with pytest.raises(CannotStartError) as failed:
+        asyncio.run(scenario())
+    expected = 'sysctl "kernel.shm_rmid_forced" = "many": invalid argument'
+    assert expected in failed.value.message
+
+
+async def _read_by_exec(runtime: ProcessRuntime, pod: Pod, file: Path) -> bytes:
+    await runtime.start_pod(pod)
+    (container,) = pod.spec.containers or ()
+    id = await runtime.start_container(pod, container, restart_count=0)
+    async with asyncio.timeout(60):
+        session = await runtime.exec(pod.uid, id, ("cat", str(file)), StreamOptions())
+        output = b""
+        while (piece := await session.read()) is not None:
+            output += piece[1]
+        await session.close()
+    return output

@@ -7,9 +7,10 @@ import pytest
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
+from podstatus.kube.sysctls import normalize_sysctl
 from podstatus.workers.admission.admit import AdmissionRejected, Admitted, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
-from podstatus.workers.admission.sysctls import find_forbidden_sysctl, normalize_sysctl
+from podstatus.workers.admission.sysctls import find_forbidden_sysctl
 
 PORTS, SHARED_MEMORY = "net.ipv4.ip_local_port_range", "kernel.shm_rmid_forced"
 

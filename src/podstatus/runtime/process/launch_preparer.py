@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from podstatus.base.clock import Clock
 from podstatus.kube.expansion import MAX_TOTAL_BYTES, ArgumentListTooLongError, ExecBudget
 from podstatus.kube.objects.containers import Container
@@ -48,6 +50,7 @@ from podstatus.runtime.process.spec.environment import (
 from podstatus.runtime.process.spec.hosts_file import HOSTS_PATH, hosts_file, needs_hosts_file
 from podstatus.runtime.process.spec.mount_plan import PlannedMount, mount_target, plan_mounts
 from podstatus.runtime.process.spec.security import HostSupport, ProcessCredentials, credentials
+from podstatus.runtime.process.spec.sysctls import ipc_sysctls
 from podstatus.runtime.process.spec.unsupported_fields import check_fields
 from podstatus.runtime.process.volumes.host_paths import PROC, read_mount_table
 from podstatus.runtime.process.volumes.memory_volumes import MemoryVolumes
@@ -138,17 +141,19 @@ class ContainerPreparer:
             check_spec(container)
         run_as = credentials(pod, container, host)
         program = base64.b64encode(seccomp_program(pod, container, run_as, host)).decode()
+        sysctls = ipc_sysctls(pod, host)
         links = await self._links.variables(pod)
         objects = await self._resolver.fetch(pod, *referenced_names(container))
         context, budget = self._downward_context(), ExecBudget(max_exec_bytes())
         declared = declared_environment(pod, container, objects, context, budget, links)
         argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
-            return self._unsandboxed_command(pod, container, argv, declared, run_as, program)
-        bubblewrap = self._bubblewrap
-        return self._sandboxed_command(
-            bubblewrap, pod, container, directory, argv, declared, run_as, program
-        )
+            command = self._unsandboxed_command(pod, container, argv, declared, run_as)
+        else:
+            command = self._sandboxed_command(
+                self._bubblewrap, pod, container, directory, argv, declared, run_as, sysctls
+            )
+        return structs.replace(command, seccomp=program)
 
     def _unsandboxed_command(
         self,
@@ -157,7 +162,6 @@ class ContainerPreparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         run_as: ProcessCredentials,
-        program: str,
     ) -> PreparedCommand:
         create_folders(pod, container, declared, self._unsandboxed_files)
         hostname, home = socket.gethostname(), _home(run_as.user)
@@ -179,7 +183,6 @@ class ContainerPreparer:
             groups=context.groups,
             capabilities=context.capabilities,
             exec_context=context,
-            seccomp=program,
             message_path=create_message_file(pod, container, self._unsandboxed_files, run_as),
         )
 
@@ -192,7 +195,7 @@ class ContainerPreparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         run_as: ProcessCredentials,
-        program: str,
+        sysctls: Mapping[str, str],
     ) -> PreparedCommand:
         check_variables(declared)
         planned_mounts = plan_mounts(pod, container, declared)
@@ -213,7 +216,9 @@ class ContainerPreparer:
             tty=container.tty,
         )
         builder = SandboxBuilder(pod, container, self._hidden_paths())
-        sandbox = builder.build(mounts, tmp=directory.tmp, env=env, hostname=hostname)
+        sandbox = builder.build(
+            mounts, tmp=directory.tmp, env=env, hostname=hostname, inherit_ipc=bool(sysctls)
+        )
         setpriv = setpriv_args(bubblewrap.setpriv, run_as) if run_as.groups is not None else ()
         root = os.geteuid() == 0
         capabilities = capability_numbers(retained_capabilities(run_as)) if root else None
@@ -229,7 +234,7 @@ class ContainerPreparer:
             setsid=bubblewrap.setsid if container.tty else "",
             capabilities=capabilities,
             exec_context=_sandboxed_exec_context(sandbox.cwd, run_as, capabilities or ()),
-            seccomp=program,
+            sysctls=dict(sysctls),
             message_path=str(directory.message),
         )
 

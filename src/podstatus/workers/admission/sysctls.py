@@ -8,6 +8,7 @@ Upstream: Admit and validateSysctl, pkg/kubelet/sysctl/allowlist.go; safe_sysctl
 
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.sysctls import normalize_sysctl
 
 _SAFE_IPC = frozenset({"kernel.shm_rmid_forced"})
 _SAFE_NETWORK = frozenset(
@@ -26,7 +27,6 @@ _SAFE_NETWORK = frozenset(
         "tcp_wmem",
     )
 )
-_SWAPPED = str.maketrans("./", "/.")
 
 
 def find_forbidden_sysctl(spec: PodSpec) -> str | None:
@@ -41,9 +41,3 @@ def find_forbidden_sysctl(spec: PodSpec) -> str | None:
         if name in _SAFE_NETWORK and spec.host_network:
             return f"{go_quoted(name)} not allowed with host net enabled"
     return None
-
-
-def normalize_sysctl(name: str) -> str:
-    """Return a name with dots as separators; if its first separator is a slash, all are swapped."""
-    separators = [character for character in name if character in "./"]
-    return name.translate(_SWAPPED) if separators[:1] == ["/"] else name

@@ -25,7 +25,8 @@ def test_a_launch_has_the_fields_the_agent_writes() -> None:
     theirs = {field.name: field for field in msgspec.structs.fields(LaunchRecord)}
     for name in shim_records.LaunchSpec._fields:
         default = shim_records.LaunchSpec._field_defaults.get(name, msgspec.NODEFAULT)
-        expected = theirs[name].default
+        make = theirs[name].default_factory
+        expected = theirs[name].default if make is msgspec.NODEFAULT else make()
         assert default == (list(expected) if isinstance(expected, tuple) else expected), name
 
 

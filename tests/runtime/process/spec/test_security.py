@@ -208,7 +208,6 @@ LOCALHOST = {"type": "Localhost", "localhostProfile": "x"}
         ({"resourceClaims": [{"name": "gpu"}]}, "resourceClaims: [gpu]"),
         ({"os": {"name": "windows"}}, "os.name"),
         ({"setHostnameAsFQDN": True}, "setHostnameAsFQDN"),
-        ({"securityContext": {"sysctls": [{"name": "a", "value": "1"}]}}, "sysctls: [a]"),
         ({"securityContext": {"windowsOptions": {}}}, "windowsOptions"),
         ({"securityContext": {"seLinuxOptions": {"level": "s0"}}}, 'seLinuxOptions: "s0"'),
         ({"securityContext": {"appArmorProfile": LOCALHOST}}, "appArmorProfile"),

@@ -101,6 +101,8 @@ class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
     """None in records of older agents."""
     seccomp: str = ""
     """Seccomp filter, a BPF program in base64; empty for none."""
+    sysctls: dict[str, str] = {}
+    """Values by name, set in an IPC namespace that the shim creates; empty: it creates none."""
     message_path: str = ""
     """Host path of the termination message file; empty for none."""
 

@@ -159,7 +159,13 @@ class SandboxBuilder:
         self._mounts: list[tuple[Mount, ResolvedMount]] = []
 
     def build(
-        self, mounts: Sequence[ResolvedMount], *, tmp: Path, env: Mapping[str, str], hostname: str
+        self,
+        mounts: Sequence[ResolvedMount],
+        *,
+        tmp: Path,
+        env: Mapping[str, str],
+        hostname: str,
+        inherit_ipc: bool = False,
     ) -> SandboxSpec:
         """Return the sandbox with these mounts. Raises CannotStartError."""
         for mount in sorted(mounts, key=lambda mount: mount.target.count("/")):
@@ -176,6 +182,7 @@ class SandboxBuilder:
             cwd=self._container.working_dir or "/",
             hostname=hostname,
             share_ipc=self._pod.spec.host_ipc,
+            inherit_ipc=inherit_ipc,
         )
 
     def _add_mount(self, resolved: ResolvedMount) -> None:

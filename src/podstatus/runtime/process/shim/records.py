@@ -48,6 +48,7 @@ class LaunchSpec(NamedTuple):
     groups: list[int] | None = None
     capabilities: list[int] | None = None
     seccomp: str = ""
+    sysctls: dict[str, str] = {}  # never written  # noqa: RUF012
     cgroups: list[str] = []  # never written  # noqa: RUF012
     oom_events: str = ""
     stdin: bool = False

@@ -79,6 +79,7 @@ def _run_child(
         _set_standard_streams(ends)
         _enter_cgroups(launch)
         syscalls.join_new_keyring()
+        _set_sysctls(launch)
         _bound_capabilities(launch)
         _change_user(launch)
         _retain_capabilities(launch)
@@ -115,6 +116,24 @@ def _enter_cgroups(launch: LaunchSpec) -> None:
             file = os.open(encode(path), os.O_WRONLY)
             try:
                 os.write(file, str(os.getpid()).encode())
+            finally:
+                os.close(file)
+
+
+def _set_sysctls(launch: LaunchSpec) -> None:
+    """Enter a new IPC namespace and set its kernel parameters; requires root.
+
+    Before the sandbox exists: in it, /proc/sys is read-only.
+    """
+    if not launch.sysctls:
+        return
+    with _error_context("IPC namespace"):
+        syscalls.unshare_ipc()
+    for name, value in launch.sysctls.items():
+        with _error_context(f'sysctl "{name}" = "{value}"'):
+            file = os.open(encode("/proc/sys/" + name.replace(".", "/")), os.O_WRONLY)
+            try:
+                os.write(file, encode(value))
             finally:
                 os.close(file)
 

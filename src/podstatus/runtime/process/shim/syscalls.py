@@ -18,6 +18,7 @@ _CAPABILITIES, _WORD = 64, 32
 _DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
 """EINVAL: the kernel has fewer capabilities. EPERM: no CAP_SETPCAP; no_new_privs must do."""
 _JOIN_SESSION_KEYRING = 1
+_NEW_IPC_NAMESPACE = 0x08000000
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 """The C library has no wrapper for this system call."""
 
@@ -49,6 +50,11 @@ def set_not_dumpable() -> None:
 def set_process_name(name: str) -> None:
     """Set the name shown in process lists; at most 15 characters."""
     prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
+
+
+def unshare_ipc() -> None:
+    """Enter a new IPC namespace; requires root."""
+    check(libc.unshare(_NEW_IPC_NAMESPACE), "unshare")
 
 
 def set_no_new_privileges() -> None:

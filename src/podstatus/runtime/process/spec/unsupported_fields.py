@@ -83,10 +83,6 @@ def _pod_fields(pod: Pod, *, isolated: bool) -> Iterator[UnsupportedField]:
 
 
 def _pod_context_fields(context: PodSecurityContext) -> Iterator[UnsupportedField]:
-    if context.sysctls:
-        names = tuple(sysctl.name for sysctl in context.sysctls)
-        reason = "sysctls would apply to the whole machine; remove them"
-        yield UnsupportedField("securityContext.sysctls", names, reason)
     if context.windows_options is not None:
         yield UnsupportedField("securityContext.windowsOptions", "set", _WINDOWS)
     if context.supplemental_groups_policy not in (None, "Merge", "Strict"):

@@ -77,6 +77,9 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     hostname: str = ""
     """Its own; empty: the host's."""
     share_ipc: bool = False
+    """Whether it shares the IPC namespace and /dev/shm of the host."""
+    inherit_ipc: bool = False
+    """Whether the shim starts bubblewrap in the container's own IPC namespace."""
 
 
 def bubblewrap_args(
@@ -85,7 +88,7 @@ def bubblewrap_args(
     """Return the command line up to the command. `root`: the agent runs as root."""
     arguments = [program, "--unshare-pid", "--as-pid-1", "--die-with-parent"]
     arguments += ["--unshare-cgroup-try"]
-    arguments += [] if sandbox.share_ipc else ["--unshare-ipc"]
+    arguments += [] if sandbox.share_ipc or sandbox.inherit_ipc else ["--unshare-ipc"]
     arguments += ["--unshare-uts", "--hostname", sandbox.hostname] if sandbox.hostname else []
     arguments += ["--cap-drop", "ALL"]
     if root:

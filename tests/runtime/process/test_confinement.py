@@ -39,11 +39,15 @@ REFUSED = {"unshare": "EPERM", "keyctl": "EPERM", "clone3": "ENOSYS"}
 need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to lose")
 
 
-def seen_by(folder: Path, pod: Pod, *, isolated: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def seen_by(
+    folder: Path, pod: Pod, *, isolated: bool, allows_unconfined: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what a container's command observed, and what an exec command observed."""
 
     async def scenario() -> tuple[dict[str, Any], dict[str, Any]]:
-        async with open_process_runtime(folder, isolated=isolated) as runtime:
+        async with open_process_runtime(
+            folder, isolated=isolated, allows_unconfined=allows_unconfined
+        ) as runtime:
             try:
                 return await _both(runtime, pod, folder)
             finally:
@@ -109,11 +113,12 @@ def test_another_user_has_no_capability_but_the_filter(folder: Path, *, isolated
 
 
 @need_root
-def test_what_is_not_confined_still_gains_nothing(folder: Path) -> None:
+def test_what_is_not_confined_still_gains_nothing(folder: Path, *, isolated: bool) -> None:
     context = {"seccompProfile": {"type": "Unconfined"}}
-    for found in seen_by(folder, pod_with(context), isolated=False):
+    both = seen_by(folder, pod_with(context), isolated=isolated, allows_unconfined=True)
+    for found in both:
         assert (found["Seccomp"], found["NoNewPrivs"]) == ("0", "1")
-        assert found["CapBnd"] == bits(DEFAULT)
+        assert found["CapBnd"] == bits(SANDBOX_DEFAULT if isolated else DEFAULT)
 
 
 RMID_FORCED = Path("/proc/sys/kernel/shm_rmid_forced")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
@@ -63,13 +64,19 @@ async def open_process_runtime(
     folder: Path,
     *,
     isolated: bool,
+    allows_unconfined: bool = False,
     clock: Clock | None = None,
     cgroups: Cgroups | None = None,
     on_unlimited: OnUnlimited = lambda *_: None,
 ) -> AsyncIterator[ProcessRuntime]:
     """An open runtime as an agent has it; what it started runs on afterwards."""
     runtime = build_process_runtime(
-        folder, isolated=isolated, clock=clock, cgroups=cgroups, on_unlimited=on_unlimited
+        folder,
+        isolated=isolated,
+        allows_unconfined=allows_unconfined,
+        clock=clock,
+        cgroups=cgroups,
+        on_unlimited=on_unlimited,
     )
     try:
         await runtime.open()
@@ -82,14 +89,18 @@ def build_process_runtime(
     folder: Path,
     *,
     isolated: bool,
+    allows_unconfined: bool = False,
     clock: Clock | None = None,
     cgroups: Cgroups | None = None,
     on_unlimited: OnUnlimited = lambda *_: None,
 ) -> ProcessRuntime:
     clock = clock or SystemClock()
+    bubblewrap = BUBBLEWRAP if isolated else None
+    if bubblewrap is not None:
+        bubblewrap = structs.replace(bubblewrap, allows_unconfined=allows_unconfined)
     preparer = ContainerPreparer(
         folder,
-        bubblewrap=BUBBLEWRAP if isolated else None,
+        bubblewrap=bubblewrap,
         objects=NoObjects(),
         services=NoServices(),
         host_ips=lambda: ("10.0.0.7",),

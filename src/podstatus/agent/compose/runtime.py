@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from podstatus import __version__
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
@@ -79,6 +80,9 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
     """Build the runtime that runs containers as local processes. Raises AgentError."""
     settings = dependencies.settings
     bubblewrap = find_isolation(settings.isolation)
+    if bubblewrap is not None:
+        allowed = settings.allow_unconfined_seccomp
+        bubblewrap = structs.replace(bubblewrap, allows_unconfined=allowed)
     _warn_without_seccomp()
     preparer = ContainerPreparer(
         dependencies.folder,

@@ -93,6 +93,12 @@ class AgentSettings:
         "if it works on this machine and none otherwise.",
         default="auto",
     )
+    allow_unconfined_seccomp: bool = setting(
+        BOOL,
+        "Run isolated containers with the seccompProfile Unconfined; if false, they are rejected. "
+        "Without the filter, a container can reach the keyrings and cgroups of the agent's user.",
+        default="false",
+    )
     register_node: bool = setting(
         BOOL,
         "Register the node with the API server; if false, wait until the Node object exists.",

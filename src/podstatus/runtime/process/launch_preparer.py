@@ -271,6 +271,7 @@ class ContainerPreparer:
             can_switch_user=self._bubblewrap is not None and bool(self._bubblewrap.setpriv),
             machine=os.uname().machine,
             seccomp_unavailable=_seccomp_unavailable_reason(),
+            allows_unconfined=self._bubblewrap is not None and self._bubblewrap.allows_unconfined,
         )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.seccomp.selection import seccomp_program
@@ -66,6 +67,15 @@ def test_a_container_that_is_isolated_cannot_be_unconfined(can: HostSupport) -> 
         message = refusal(can, own, of_pod)
         assert message.startswith('securityContext.seccompProfile.type: "Unconfined" is not ')
         assert "remove it, or set RuntimeDefault" in message
+        assert "--allow-unconfined-seccomp" in message
+
+
+@pytest.mark.parametrize("can", [ROOT, USER, ELSEWHERE])
+def test_the_owner_of_the_node_may_allow_it(can: HostSupport) -> None:
+    allowing = structs.replace(can, allows_unconfined=True)
+    assert program(allowing, UNCONFINED) == b""
+    assert program(allowing, None, UNCONFINED) == b""
+    assert program(allowing) == program(can)
 
 
 @pytest.mark.parametrize("can", ANYBODY)

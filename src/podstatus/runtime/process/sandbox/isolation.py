@@ -39,6 +39,8 @@ class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
     """Program that gives a command its terminal inside; empty if there is none."""
     supports_bind_fd: bool = False
     """Whether it can mount an open descriptor instead of a path."""
+    allows_unconfined: bool = False
+    """Whether containers that ask for it run in it without a seccomp filter."""
 
 
 class BubblewrapUnavailableError(Exception):

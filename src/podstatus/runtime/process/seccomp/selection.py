@@ -20,7 +20,7 @@ _RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
 _REMEDY: Final = "remove it, or set RuntimeDefault"
 _ISOLATED_REASON: Final = (
     "without the filter a container can reach the keyrings and cgroups of the agent's user; "
-    f"{_REMEDY}"
+    f"{_REMEDY}, or run the agent with --allow-unconfined-seccomp"
 )
 
 
@@ -30,7 +30,7 @@ def seccomp_program(
     """Return the filter as a BPF program; empty for none. Raises CannotStartError."""
     profile = _profile_type(pod, container)
     if profile == _UNCONFINED:
-        if support.isolated:
+        if support.isolated and not support.allows_unconfined:
             raise unsupported_field(_FIELD, profile, _ISOLATED_REASON)
         return b""
     if profile not in ("", _RUNTIME_DEFAULT):

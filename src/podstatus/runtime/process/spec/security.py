@@ -38,6 +38,8 @@ class HostSupport(msgspec.Struct, frozen=True, kw_only=True):
     """The architecture for seccomp filters."""
     seccomp_unavailable: str = ""
     """Why seccomp is unavailable; empty if it is available."""
+    allows_unconfined: bool = False
+    """Whether isolated containers that ask for it run without a seccomp filter."""
 
     @property
     def is_root(self) -> bool:

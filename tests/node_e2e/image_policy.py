@@ -2,8 +2,9 @@
 
 A MutatingAdmissionPolicy sets the command of containers that leave it to their image: `/agnhost`
 for agnhost, and with the argument `pause` for images that only have to stay; `sh` for busybox.
-It also removes seLinuxOptions of pods, which kubelets on machines without SELinux ignore, and the
-process runtime rejects. Nothing else is changed.
+`/bin/sysctl`, a path of busybox, becomes `sysctl`, which Debian has in /usr/sbin. The policy also
+removes seLinuxOptions of pods, which kubelets on machines without SELinux ignore, and the process
+runtime rejects. Nothing else is changed.
 """
 
 import http
@@ -87,22 +88,23 @@ def _patches(field: str) -> str:
     no_args = f"!has({container}.args)"
     busybox = _has_image(container, "/busybox:")
     agnhost = _has_image(container, "/agnhost:", "/pause:", "/nginx:")
+    sysctl = f'has({container}.command) && {container}.command[0] == "/bin/sysctl"'
     patches = [
         # A patch sees the object as it was before: `args` first or last is the same.
-        (f"{no_command} && {no_args} && {agnhost}", "args", ["pause"]),
-        (f"{no_command} && {agnhost}", "command", ["/agnhost"]),
-        (f"{no_command} && {no_args} && {busybox}", "command", ["sh"]),
+        (f"{no_command} && {no_args} && {agnhost}", "add", "args", '["pause"]'),
+        (f"{no_command} && {agnhost}", "add", "command", '["/agnhost"]'),
+        (f"{no_command} && {no_args} && {busybox}", "add", "command", '["sh"]'),
+        (sysctl, "replace", "command/0", '"sysctl"'),
     ]
-    return " + ".join(_patch(field, when, name, value) for when, name, value in patches)
+    return " + ".join(_patch(field, *patch) for patch in patches)
 
 
 def _has_image(container: str, *parts: str) -> str:
     return "(" + " || ".join(f'{container}.image.contains("{part}")' for part in parts) + ")"
 
 
-def _patch(field: str, when: str, name: str, value: list[str]) -> str:
+def _patch(field: str, when: str, operation: str, name: str, value: str) -> str:
     exists = f"has(object.spec.{field}) && i < size(object.spec.{field})"
     path = f'"/spec/{field}/" + string(i) + "/{name}"'
-    words = ", ".join(f'"{word}"' for word in value)
-    patch = f'JSONPatch{{op: "add", path: {path}, value: [{words}]}}'
+    patch = f'JSONPatch{{op: "{operation}", path: {path}, value: {value}}}'
     return f"{_INDEXES}.filter(i, {exists} && {when}).map(i, {patch})"

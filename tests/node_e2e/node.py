@@ -48,7 +48,8 @@ class Node:
             "v": 4,
         }
         flags = [f"--{name}={value}" for name, value in options.items()]
-        self._process = start_program([*_AGENT, "run", "--no-alerts", *flags], self._log)
+        switches = ["--no-alerts", "--allow-unconfined-seccomp"]
+        self._process = start_program([*_AGENT, "run", *switches, *flags], self._log)
         wait_until_ready(self._is_ready, self._process, "podstatus run", _START_SECONDS)
 
     def stop(self) -> None:

@@ -38,12 +38,21 @@ def directory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     if NEEDS_CHECKOUT in request.param.read_text():
         make_checkout(tmp_path)
     yield tmp_path
-    # Containers and jobs outlive what started them, also after a test that failed.
-    for process in psutil.process_iter(["cmdline"]):
-        if any(str(tmp_path) in word for word in process.info["cmdline"] or ()):
+    # Containers and jobs outlive what started them, also after a test that failed. An agent may
+    # start a process while the others are killed: repeat until there is none.
+    while processes := list(processes_of(tmp_path)):
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 for child in (*process.children(recursive=True), process):
                     child.kill()
+        psutil.wait_procs(processes, timeout=1)
+
+
+def processes_of(folder: Path) -> Iterator[psutil.Process]:
+    """Yield the processes with the folder in their command line."""
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(folder) in word for word in process.info["cmdline"] or ()):
+            yield process
 
 
 def make_checkout(folder: Path) -> None:

@@ -26,7 +26,7 @@ REHEARSALS, MISTAKES = read_rule_tests(
 
 def test_nothing_is_wrong_with_them() -> None:
     assert (DEFAULTS.errors, DEFAULTS.warnings) == ((), ())
-    assert len(NAMES) == 15
+    assert NAMES
 
 
 @pytest.mark.parametrize("rule_test", REHEARSALS.tests, ids=lambda it: it.name)

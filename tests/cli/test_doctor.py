@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.alerts.defaults import default_rules_text
 from podstatus.apiserver.pki import token_and_kubeconfig
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.cli.doctor_checks import (
@@ -185,7 +186,9 @@ def test_alert_rules_are_read(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules:\n- {name: Bad, expr: '!pod.ready'}\n")
     options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
-    assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default rules"]
+    defaults = default_rules_text().count("\n- name: ")
+    counts = f"{defaults + 1} rules, {defaults} of them default rules"
+    assert doctor(*options)[1]["alert-rules"] == ["ok", counts]
     file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
     result, found = doctor(*options)
     assert result.exit_code == 1

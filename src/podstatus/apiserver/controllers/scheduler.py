@@ -9,6 +9,7 @@ from collections import defaultdict
 
 from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.decide.scheduling import (
+    REPORTING_COMPONENT,
     NodeInfo,
     ResourceNanos,
     ScheduleResult,
@@ -19,11 +20,11 @@ from podstatus.apiserver.controllers.decide.scheduling import (
     schedule_pod,
     scheduled_event,
 )
+from podstatus.apiserver.controllers.event_writer import EventWriter
 from podstatus.apiserver.generic_registry import Registry
-from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.router import ResourcePath
-from podstatus.apiserver.resources import EVENTS, NODES, PODS
-from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
+from podstatus.apiserver.resources import NODES, PODS
+from podstatus.apiserver.storage.store import StorageKey, Store
 from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.pod.binding import (
     bind_pod,
@@ -55,6 +56,7 @@ class Scheduler(Controller):
         self._pod_usage: dict[StorageKey, tuple[str, ResourceNanos]] = {}
         """By pod: its node and requests."""
         self._requested: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._events = EventWriter(store, registry, clock, REPORTING_COMPONENT)
         super().__init__(store, registry, clock)
 
     def _reconcile(self, key: StorageKey) -> None:
@@ -84,17 +86,7 @@ class Scheduler(Controller):
                 self._record_event(failed_scheduling_event(pod, result.message, now), now)
 
     def _record_event(self, event: Document, now: Time) -> None:
-        """Best effort: a failed write (terminating namespace, full disk) is logged."""
-        metadata = event["metadata"]
-        name, namespace = metadata["name"], metadata["namespace"]
-        target = ResourcePath(resource=EVENTS, namespace=namespace, name=name)
-        try:
-            if self._store.get(EVENTS.plural, StorageKey(namespace, name)) is None:
-                self._registry.create(target, event)
-            else:
-                self._registry.overwrite(target, lambda old: increment_series(old, now))
-        except (StatusError, StorageError) as error:
-            logger.warning("cannot record event: event=%s/%s error=%s", namespace, name, error)
+        self._events.write(event, lambda old: increment_series(old, now))
 
     def _observe(self, resource: str, key: StorageKey, data: bytes | None) -> None:
         if resource == NODES.plural:

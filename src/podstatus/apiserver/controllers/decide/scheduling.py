@@ -10,12 +10,12 @@ nodeaffinity, noderesources); Eventf in pkg/scheduler/schedule_one.go v1.36.4; m
 recordToSink, client-go v0.36.4, tools/events.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from podstatus.apiserver.controllers.decide.events import event_name, truncate_message
 from podstatus.apiserver.controllers.decide.node_taints import (
     NO_SCHEDULE,
     NOT_READY,
@@ -141,9 +141,6 @@ def _filter_resources(request: PodRequest, node: NodeInfo, requested: ResourceNa
 
 REPORTING_COMPONENT = "default-scheduler"
 _REPORTING_INSTANCE = "default-scheduler-embedded"
-_MAX_NAME_LENGTH = 253
-_MAX_MESSAGE_BYTES = 1024
-_ELLIPSIS = " ..."
 
 
 def scheduled_event(pod: Document, node: str, now: Time) -> Document:
@@ -167,12 +164,12 @@ def increment_series(event: Document, now: Time) -> Document:
 
 
 def _event(pod: Document, message: str, now: Time) -> Document:
-    meta, message = pod["metadata"], _truncate(message)
+    meta, message = pod["metadata"], truncate_message(message)
     return {
         "kind": "Event",
         "apiVersion": "v1",
         "metadata": {
-            "name": _event_name(meta["name"], meta["uid"], message),
+            "name": event_name(meta["name"], meta["uid"], message),
             "namespace": meta["namespace"],
         },
         "involvedObject": {
@@ -188,17 +185,3 @@ def _event(pod: Document, message: str, now: Time) -> Document:
         "reportingComponent": REPORTING_COMPONENT,
         "reportingInstance": _REPORTING_INSTANCE,
     }
-
-
-def _event_name(pod: str, uid: str, message: str) -> str:
-    """Return the pod's name (truncated if long) and a hash, the usual form of event names."""
-    digest = hashlib.sha256(f"{uid} {message}".encode()).hexdigest()[:16]
-    return f"{pod[: _MAX_NAME_LENGTH - len(digest) - 1]}.{digest}"
-
-
-def _truncate(message: str) -> str:
-    """Truncate to the maximum length of an event message."""
-    whole = message.encode()
-    if len(whole) <= _MAX_MESSAGE_BYTES:
-        return message
-    return whole[: _MAX_MESSAGE_BYTES - len(_ELLIPSIS)].decode(errors="ignore") + _ELLIPSIS

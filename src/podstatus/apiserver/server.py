@@ -8,12 +8,16 @@ from functools import partial
 
 import msgspec
 
-from podstatus.apiserver.controllers.base import Controller
+from podstatus.apiserver.controllers.base import ChangeFollower
+from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
 from podstatus.apiserver.controllers.kubernetes_service import KubernetesServiceController
 from podstatus.apiserver.controllers.namespace_defaults import NamespaceDefaultsController
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
+from podstatus.apiserver.controllers.node_monitor import NodeMonitor
+from podstatus.apiserver.controllers.pod_gc import PodGarbageCollector
 from podstatus.apiserver.controllers.scheduler import Scheduler
+from podstatus.apiserver.controllers.taint_eviction import TaintEvictionController
 from podstatus.apiserver.discovery.discovery import groups
 from podstatus.apiserver.discovery.endpoints import find_endpoint
 from podstatus.apiserver.faults.middleware import FaultInjection
@@ -48,8 +52,11 @@ class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     faults: bool = False
     """Fault injection at /podstatus/faults, for clients with the token."""
     schedule: bool = False
-    """Run the scheduler, the node lifecycle controller (taints by condition) and, if there is an
-    `authority`, the controller that creates the default objects of namespaces."""
+    """Run the scheduler, the controllers of silent nodes (conditions, taints, evictions, pods of
+    removed nodes) and, if there is an `authority`, the controller that creates the default objects
+    of namespaces."""
+    node_monitor: NodeMonitorPolicy = NodeMonitorPolicy()
+    """When a node is silent, and how fast pods are evicted then."""
     authority: bytes = b""
     """The CA certificate of this server (PEM), for clients in pods."""
     signing_key: bytes = msgspec.field(default_factory=partial(secrets.token_bytes, 32))
@@ -98,7 +105,7 @@ class ApiServer:
             port=options.port,
         )
         self._kubernetes_service = KubernetesServiceController(store, self._registry, clock)
-        self._controllers: list[Controller] = [
+        self._controllers: list[ChangeFollower] = [
             NamespaceController(store, self._registry, clock),
             self._kubernetes_service,
         ]
@@ -107,8 +114,13 @@ class ApiServer:
                 NamespaceDefaultsController(store, self._registry, clock, options.authority)
             )
         if options.schedule:
-            self._controllers.append(NodeLifecycleController(store, self._registry, clock))
-            self._controllers.append(Scheduler(store, self._registry, clock))
+            self._controllers += [
+                NodeLifecycleController(store, self._registry, clock),
+                NodeMonitor(store, self._registry, clock, options.node_monitor),
+                TaintEvictionController(store, self._registry, clock),
+                PodGarbageCollector(store, self._registry, clock),
+                Scheduler(store, self._registry, clock),
+            ]
         self._tasks: set[asyncio.Task[None]] = set()
         store.listener = self._publish
 

@@ -20,6 +20,9 @@ class TimerHeap(Generic[K]):
     def __len__(self) -> int:
         return len(self._times)
 
+    def __contains__(self, key: K) -> bool:
+        return key in self._times
+
     def pending_keys(self) -> list[K]:
         return list(self._times)
 

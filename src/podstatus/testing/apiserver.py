@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
 from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.apiserver.storage.store import StorageKey, Store
 from podstatus.base.programs import python_module_command
@@ -79,11 +80,13 @@ def running_api_server(
     faults: bool = True,
     schedule: bool = False,
     node_authority: Path | None = None,
+    node_monitor: NodeMonitorPolicy | None = None,
 ) -> Iterator[ApiServerThread]:
     """Run a server in a thread, with its files in `folder`.
 
     `durable` also stores the objects there. `node_authority` is the CA bundle (PEM) for nodes;
-    without it, logs and exec are unavailable.
+    without it, logs and exec are unavailable. With `schedule`, `node_monitor` says when a node is
+    silent.
     """
     ready: list[RunningServer] = []
     started = threading.Event()
@@ -97,6 +100,7 @@ def running_api_server(
             faults=faults,
             schedule=schedule,
             node_authority=node_authority,
+            node_monitor=node_monitor,
         ) as served:
             ready.append(served)
             started.set()

@@ -14,6 +14,7 @@ import msgspec
 from podstatus.agent.daemon.apiserver_process import READY_FD_VARIABLE, EmbeddedServerAccess
 from podstatus.agent.daemon.stdin_eof import call_on_stdin_eof
 from podstatus.agent.errors import AgentError
+from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates, renew_periodically
 from podstatus.apiserver.pki.token_and_kubeconfig import (
@@ -49,6 +50,7 @@ class ApiServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """CA certificate of the nodes' serving certificates."""
     node_address: str = ""
     """Address of the nodes' servers; empty: the InternalIP of each Node."""
+    node_monitor: NodeMonitorPolicy = NodeMonitorPolicy()
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +92,7 @@ async def _serve_from(
             port=settings.port,
             faults=settings.faults,
             schedule=True,
+            node_monitor=settings.node_monitor,
             authority=authority,
             signing_key=ensure_signing_key(folder),
             kubelet=KubeletClientConfig(

@@ -1,10 +1,11 @@
-"""The node lifecycle controller: sets NoSchedule taints according to node conditions.
+"""Sets NoSchedule taints according to node conditions.
 
-Upstream: the node lifecycle controller of kube-controller-manager, v1.36.4. Not implemented:
-monitoring of leases, and eviction of pods from unreachable nodes.
+Upstream: doNodeProcessingPassWorker, pkg/controller/nodelifecycle/node_lifecycle_controller.go
+v1.36.4, whose other half is `controllers.node_monitor`.
 """
 
 import logging
+from collections.abc import Callable
 
 from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.decide.node_taints import desired_taints
@@ -13,7 +14,7 @@ from podstatus.apiserver.resources import NODES
 from podstatus.apiserver.storage.store import StorageKey
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.scalars.time import Time
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,18 @@ class NodeLifecycleController(Controller):
             self._wake_up.set("node")
 
 
+def with_taints(
+    node: Document, change: Callable[[tuple[Taint, ...]], tuple[Taint, ...]]
+) -> Document:
+    """Return the Node with changed taints; the field is dropped if none is left."""
+    return _set_taints(node, change(from_document(node, Node).spec.taints or ()))
+
+
 def _with_desired_taints(node: Document, now: Time) -> Document:
-    taints = desired_taints(from_document(node, Node), now)
+    return _set_taints(node, desired_taints(from_document(node, Node), now))
+
+
+def _set_taints(node: Document, taints: tuple[Taint, ...]) -> Document:
     spec = {key: value for key, value in node["spec"].items() if key != "taints"}
     if taints:
         spec["taints"] = [to_document(taint) for taint in taints]

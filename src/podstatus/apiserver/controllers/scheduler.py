@@ -6,6 +6,9 @@ pods and nodes.
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterator
+
+from msgspec import structs
 
 from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.decide.scheduling import (
@@ -21,9 +24,10 @@ from podstatus.apiserver.controllers.decide.scheduling import (
     scheduled_event,
 )
 from podstatus.apiserver.controllers.event_writer import EventWriter
+from podstatus.apiserver.controllers.lease_ages import LeaseAges
 from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.http.router import ResourcePath
-from podstatus.apiserver.resources import NODES, PODS
+from podstatus.apiserver.resources import LEASES, NODES, PODS
 from podstatus.apiserver.storage.store import StorageKey, Store
 from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.pod.binding import (
@@ -47,7 +51,7 @@ SCHEDULER_NAME = "default-scheduler"
 class Scheduler(Controller):
     """Binds pods to nodes; unbound pods are pending, oldest first."""
 
-    resources = (NODES.plural, PODS.plural)
+    resources = (NODES.plural, PODS.plural, LEASES.plural)
     activity = "binding pods"
     rejection = "cannot bind pod: pod"
 
@@ -57,15 +61,22 @@ class Scheduler(Controller):
         """By pod: its node and requests."""
         self._requested: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._events = EventWriter(store, registry, clock, REPORTING_COMPONENT)
+        self._leases = LeaseAges(clock)
         super().__init__(store, registry, clock)
+        self._leases.start()
 
     def _reconcile(self, key: StorageKey) -> None:
         """Bind a pod if it fits a node now."""
         stored = self._store.get(PODS.plural, key)
         if stored is not None:
             request = pod_request(decode(stored.data, Pod))
-            result = schedule_pod(request, self._node_infos.values(), self._requested)
+            result = schedule_pod(request, self._available_nodes(), self._requested)
             self._apply_result(result, key)
+
+    def _available_nodes(self) -> Iterator[NodeInfo]:
+        """Yield the nodes; one whose Lease has expired is not ready."""
+        for name, info in self._node_infos.items():
+            yield structs.replace(info, ready=False) if self._leases.is_expired(name) else info
 
     def _apply_result(self, result: ScheduleResult, key: StorageKey) -> None:
         target = ResourcePath(resource=PODS, namespace=key.namespace, name=key.name)
@@ -93,6 +104,8 @@ class Scheduler(Controller):
             self._on_node_change(key.name, data)
         elif resource == PODS.plural:
             self._on_pod_change(key, data)
+        elif resource == LEASES.plural and self._leases.observe(key, data):
+            self._wake_up.set("lease")
 
     def _on_node_change(self, name: str, data: bytes | None) -> None:
         before = self._node_infos.pop(name, None)

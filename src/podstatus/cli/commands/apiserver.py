@@ -4,16 +4,18 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from podstatus.cli.errors import fail
-from podstatus.cli.options import StopAtEofOption, within
+from podstatus.cli.options import StopAtEofOption, parse_positive_duration, with_bundle, within
 from podstatus.cli.paused_gc import paused_gc
 from podstatus.cli.program import short_path
 from podstatus.cli.terminal import write
 
 if TYPE_CHECKING:
     from podstatus.agent.daemon.serve_apiserver import ServerInfo
+    from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
 
 RootDirOption = Annotated[
     str | None,
@@ -59,6 +61,34 @@ NodeAddressOption = Annotated[
         help="Address at which all nodes are reached. Default: the InternalIP of each Node.",
     ),
 ]
+GracePeriodOption = Annotated[
+    str,
+    typer.Option(
+        "--node-monitor-grace-period",
+        metavar="DURATION",
+        help="How long a Node may be silent, with neither a renewed Lease nor a heartbeat, before "
+        "its conditions become Unknown. Default: 40s.",
+        show_default=False,
+    ),
+]
+StartupGracePeriodOption = Annotated[
+    str,
+    typer.Option(
+        "--node-startup-grace-period",
+        metavar="DURATION",
+        help="The same for a Node that has never reported its status. Default: 1m.",
+        show_default=False,
+    ),
+]
+MonitorPeriodOption = Annotated[
+    str,
+    typer.Option(
+        "--node-monitor-period",
+        metavar="DURATION",
+        help="How often it is checked which Nodes are silent. Default: 5s.",
+        show_default=False,
+    ),
+]
 ClusterIdOption = Annotated[
     str,
     typer.Option(
@@ -69,14 +99,40 @@ ClusterIdOption = Annotated[
 ]
 
 
+class NodeFlags(msgspec.Struct, frozen=True, kw_only=True):
+    """How nodes are reached, and when one is silent."""
+
+    node_certificate_authority: NodeAuthorityOption = None
+    node_address: NodeAddressOption = ""
+    node_monitor_grace_period: GracePeriodOption = "40s"
+    node_startup_grace_period: StartupGracePeriodOption = "1m"
+    node_monitor_period: MonitorPeriodOption = "5s"
+
+    def policy(self) -> "NodeMonitorPolicy":
+        """Return the settings of the server; exit with code 2 if a duration is invalid."""
+        from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
+
+        return NodeMonitorPolicy(
+            node_monitor_grace_period=parse_positive_duration(
+                self.node_monitor_grace_period, "--node-monitor-grace-period"
+            ),
+            node_startup_grace_period=parse_positive_duration(
+                self.node_startup_grace_period, "--node-startup-grace-period"
+            ),
+            node_monitor_period=parse_positive_duration(
+                self.node_monitor_period, "--node-monitor-period"
+            ),
+        )
+
+
+@with_bundle
 def apiserver(
     *,
     root_dir: RootDirOption = None,
     host: HostOption = "127.0.0.1",
     port: PortOption = 6443,
     faults: FaultsOption = False,
-    node_certificate_authority: NodeAuthorityOption = None,
-    node_address: NodeAddressOption = "",
+    options: NodeFlags,
     cluster_id: ClusterIdOption = "",
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
@@ -90,8 +146,9 @@ def apiserver(
 
     if root_dir == "":
         fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")
+    node_monitor = options.policy()
     folder = None if root_dir is None else Path(root_dir)
-    authority = node_certificate_authority
+    authority = options.node_certificate_authority
     configure_logging(0, "text")
     settings = ApiServerSettings(
         root_dir=folder,
@@ -101,7 +158,8 @@ def apiserver(
         cluster_id=cluster_id,
         stop_at_eof=stop_at_eof,
         node_authority=None if authority is None else Path(authority),
-        node_address=node_address,
+        node_address=options.node_address,
+        node_monitor=node_monitor,
     )
     try:
         asyncio.run(serve_api(settings, _announce_server))

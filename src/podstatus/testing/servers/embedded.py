@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
 
+from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates
 from podstatus.apiserver.pki.token_and_kubeconfig import (
@@ -45,6 +46,7 @@ async def serve(
     schedule: bool,
     port: int = 0,
     node_authority: Path | None = None,
+    node_monitor: NodeMonitorPolicy | None = None,
 ) -> AsyncIterator[RunningServer]:
     """Serve with the certificates and token in `path`; if durable, also with its objects."""
     with closing(StateDir(path)) as folder:
@@ -60,6 +62,7 @@ async def serve(
                     port=port,
                     faults=faults,
                     schedule=schedule,
+                    node_monitor=node_monitor or NodeMonitorPolicy(),
                     authority=authority,
                     signing_key=ensure_signing_key(folder),
                     kubelet=KubeletClientConfig(

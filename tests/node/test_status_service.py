@@ -5,6 +5,7 @@ from msgspec import structs
 
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.node import NodeCondition
+from podstatus.node.node_cache import NodeWatch
 from podstatus.node.ports import node_problems
 from tests.node.scene import INFO, NodeScene
 
@@ -230,3 +231,24 @@ async def test_a_condition_says_what_it_said_before_an_outage(scene: NodeScene) 
         after = scene.condition("Ready")
         assert after.last_heartbeat_time > before.last_heartbeat_time
         assert after.last_transition_time == before.last_transition_time
+
+
+async def test_a_node_that_was_taken_for_dead_replies_at_once(scene: NodeScene) -> None:
+    watch = NodeWatch(scene.own_node, scene.status.request_sync)
+    async with scene.running():
+        await scene.clock.advance(3)
+        conditions = scene.node.status.conditions or ()
+        dead = tuple(structs.replace(it, status="Unknown") for it in conditions)
+        status = structs.replace(scene.node.status, conditions=dead)
+        scene.server.put_node(structs.replace(scene.node, status=status))
+        scene.verbs()
+        watch.update(scene.node)
+        await scene.clock.advance(0.01)
+        assert {scene.condition(kind).status for kind in ("Ready", "PIDPressure")} == {
+            *("True", "False"),
+        }
+        # The watch shows this reply, too, and other changes: none of them has a reply.
+        for _ in range(3):
+            watch.update(scene.node)
+            await scene.clock.advance(0.01)
+        assert len(scene.verbs("patch")) == 1

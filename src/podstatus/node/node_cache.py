@@ -1,6 +1,9 @@
 """Cache of this node's Node object."""
 
+from collections.abc import Callable
+
 from podstatus.kube.objects.node import Node
+from podstatus.node.decide.conditions import is_taken_for_dead
 
 _MAX_DIGITS = 40
 """Longest resource version that is parsed: a uint64 has 20 digits, and int() rejects over 4300."""
@@ -48,6 +51,29 @@ class NodeCache:
     def forget(self) -> None:
         """Drop the server's copy of the Node."""
         self._server_copy = None
+
+
+class NodeWatch:
+    """Receives the changes of this Node: updates the cache, and replies to a controller.
+
+    A controller that did not hear the node for long, since it was stopped or cut off, has set its
+    conditions to Unknown. The next regular status may be 10 s away.
+    """
+
+    def __init__(self, node_cache: NodeCache, request_sync: Callable[[], None]) -> None:
+        """`request_sync` requests that the node's status is sent soon."""
+        self._node_cache = node_cache
+        self._request_sync = request_sync
+
+    def update(self, node: Node) -> None:
+        """Handle a new or changed Node."""
+        self._node_cache.update(node)
+        if is_taken_for_dead(node.status.conditions):
+            self._request_sync()
+
+    def remove(self, node: Node) -> None:
+        """Handle the deletion of the Node."""
+        self._node_cache.remove(node)
 
 
 def _is_older(node: Node, current: Node) -> bool:

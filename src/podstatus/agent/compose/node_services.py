@@ -19,6 +19,7 @@ from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader, read_machine
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage, RuntimeUsage, no_pod_usage
+from podstatus.node.node_cache import NodeWatch
 from podstatus.node.ports import NodeHealthCheck, node_problems
 from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import (
@@ -108,9 +109,8 @@ class AgentNodeServices:
         self._node_cache = dependencies.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
-        self.reflector = node_reflector(
-            dependencies.clients.node, settings.name, dependencies.node_cache
-        )
+        watch = NodeWatch(dependencies.node_cache, self.status.request_sync)
+        self.reflector = node_reflector(dependencies.clients.node, settings.name, watch)
         dependencies.signals.node_changed.connect(self.status.request_sync)
 
     async def collect_once(self) -> None:

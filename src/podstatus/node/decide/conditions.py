@@ -17,7 +17,7 @@ MEMORY_PRESSURE = "MemoryPressure"
 DISK_PRESSURE = "DiskPressure"
 PID_PRESSURE = "PIDPressure"
 READY = "Ready"
-TRUE, FALSE = "True", "False"
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 ALERT_CONDITION_PREFIX = "alerts.podstatus.dev/"
 """Type prefix of the conditions that this agent adds and removes."""
 
@@ -150,6 +150,11 @@ def status_event(node: str, reason: str) -> NodeEvent:
 def is_ready(conditions: Iterable[NodeCondition] | None) -> bool:
     """Whether the condition Ready is True."""
     return any(it.type == READY and it.status == TRUE for it in conditions or ())
+
+
+def is_taken_for_dead(conditions: Iterable[NodeCondition] | None) -> bool:
+    """Whether a controller has set Ready to Unknown, which no node reports of itself."""
+    return any(it.type == READY and it.status == UNKNOWN for it in conditions or ())
 
 
 def aggregate(problems: Iterable[str]) -> str:

@@ -32,20 +32,20 @@ def find_controller_manager() -> Path | None:
 
 
 @contextmanager
-def control_plane(kind: Kind, folder: Path) -> Iterator[Server]:
-    """A control plane that no other test uses, with this policy."""
+def control_plane(kind: Kind, folder: Path, policy: NodeMonitorPolicy = POLICY) -> Iterator[Server]:
+    """A control plane that no other test uses."""
     if kind == "real":
-        with own_real_server(folder / "real") as real, _controller_manager(real, folder):
+        with own_real_server(folder / "real") as real, _manager(real, folder, policy):
             yield real
         return
-    with running_api_server(folder / "embedded", schedule=True, node_monitor=POLICY) as running:
+    with running_api_server(folder / "embedded", schedule=True, node_monitor=policy) as running:
         server = EmbeddedServer(running)
         yield server
         server.close()
 
 
 @contextmanager
-def _controller_manager(server: Server, folder: Path) -> Iterator[None]:
+def _manager(server: Server, folder: Path, policy: NodeMonitorPolicy) -> Iterator[None]:
     program = find_controller_manager()
     assert program is not None, "run make e2e-parts"
     flags: dict[str, Any] = {
@@ -56,10 +56,10 @@ def _controller_manager(server: Server, folder: Path) -> Iterator[None]:
         "secure-port": 0,
         "leader-elect": "false",
         "controllers": _CONTROLLERS,
-        "node-monitor-period": f"{POLICY.node_monitor_period}s",
-        "node-monitor-grace-period": f"{POLICY.node_monitor_grace_period}s",
-        "node-startup-grace-period": f"{POLICY.node_startup_grace_period}s",
-        "node-eviction-rate": POLICY.node_eviction_rate,
+        "node-monitor-period": f"{policy.node_monitor_period}s",
+        "node-monitor-grace-period": f"{policy.node_monitor_grace_period}s",
+        "node-startup-grace-period": f"{policy.node_startup_grace_period}s",
+        "node-eviction-rate": policy.node_eviction_rate,
     }
     log = folder / "kube-controller-manager.log"
     process = start_program([program, *(f"--{k}={v}" for k, v in flags.items())], log)

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers.nodes.control_planes import control_plane
+from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
+from tests.servers.nodes.control_planes import POLICY, control_plane
 from tests.servers.nodes.fake_kubelets import FakeKubelets
 from tests.servers.nodes.stories import Stories
 from tests.support.processes.api_servers import Document, Kind, Server
@@ -24,9 +25,9 @@ class Scene:
 
     @classmethod
     @contextmanager
-    def on(cls, kind: Kind, folder: Path) -> Iterator["Scene"]:
+    def on(cls, kind: Kind, folder: Path, policy: NodeMonitorPolicy = POLICY) -> Iterator["Scene"]:
         with (
-            control_plane(kind, folder) as server,
+            control_plane(kind, folder, policy) as server,
             Stories.of(server) as stories,
             FakeKubelets.on(server) as kubelets,
         ):

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 
 from tests.support.processes.api_servers import Document, Server, Watch
 
@@ -41,6 +42,10 @@ class Stories:
             while not is_so():
                 assert self._changed.wait(deadline - time.monotonic()), self._told()
 
+    def wait_newest(self, resource: str, name: str, is_so: Callable[[Document], bool]) -> None:
+        """Come back when an object is so."""
+        self.wait(lambda: any(map(is_so, self._of(resource, name)[-1:])))
+
     def conditions(self, node: str) -> list[str]:
         """Of a node: each change of a status or a reason."""
         return _changes(_conditions(it) for it in self._of("nodes", node))
@@ -70,6 +75,18 @@ class Stories:
     def all(self, resource: str, name: str) -> list[Document]:
         return list(self._of(resource, name))
 
+    def became(
+        self, resource: str, name: str, is_so: Callable[[Document], bool]
+    ) -> tuple[float, int]:
+        """When the object became so, the last time that it did: by our clock, and its version."""
+        states = self._of(resource, name)
+        found = [
+            after
+            for before, after in pairwise([{}, *states])
+            if is_so(after) and not (before and is_so(before))
+        ]
+        return found[-1]["seen at"], int(found[-1]["metadata"]["resourceVersion"])
+
     def _of(self, resource: str, name: str) -> list[Document]:
         return self._objects.get((resource, name), [])
 
@@ -77,6 +94,7 @@ class Stories:
         for event in watch.follow():
             found = event["object"]
             found["is gone"] = event["type"] == "DELETED"
+            found["seen at"] = time.monotonic()
             with self._changed:
                 if resource == "events":
                     self._events.append(found)

@@ -29,6 +29,7 @@ from podstatus.runtime.process.sandbox.isolation import BubblewrapUnavailableErr
 from podstatus.runtime.process.state.process_identity import send_signal
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
+    NODE,
     SECONDS,
     AgentProcess,
     Document,
@@ -55,9 +56,10 @@ class ProcessNode(AgentProcess):
         isolation: str,
         user: int | None = None,
         path: str = ENVIRONMENT["PATH"],
+        node: str = NODE,
     ) -> None:
         chosen = ("--runtime", "process", "--isolation", isolation)
-        super().__init__(folder, *chosen, *options)
+        super().__init__(folder, *chosen, *options, node=node)
         self.environment = {**ENVIRONMENT, "PATH": path}
         if user is not None:
             shutil.chown(folder, user)
@@ -92,6 +94,11 @@ class ProcessNode(AgentProcess):
         """Of the pod with this name."""
         data = (self.pod_folder(name) / "shim.json").read_bytes()
         return msgspec.json.decode(data, type=ShimRecord)
+
+    def shims(self) -> list[ShimRecord]:
+        """Of all pods that are on this machine."""
+        records = self.pods_folder.glob("*/shim.json")
+        return [msgspec.json.decode(it.read_bytes(), type=ShimRecord) for it in records]
 
     def log_of(self, name: str, container: str = "") -> str:
         """What a container wrote, by way of the API server."""
@@ -174,6 +181,7 @@ def process_node(
     user: int | None = None,
     path: str = ENVIRONMENT["PATH"],
     samples: bool = False,
+    name: str = NODE,
 ) -> Iterator[ProcessNode]:
     """The agent, not started yet, and ended at the end with all that it started."""
     if isolation == "bubblewrap":
@@ -181,7 +189,7 @@ def process_node(
     # Not below /tmp, which every sandbox has for itself: what hides it is to be seen.
     folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
     wanted = options if samples else ("--no-samples", *options)
-    node = ProcessNode(folder, *wanted, isolation=isolation, user=user, path=path)
+    node = ProcessNode(folder, *wanted, isolation=isolation, user=user, path=path, node=name)
     try:
         yield node
     finally:

@@ -2,85 +2,18 @@
 
 import json
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.support.processes.agent_process import ENVIRONMENT, run_command
-
-HURRIED = "API server did not stop in time, killed it"
-ROOT = Path(__file__).parents[3]
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: c
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-contexts: [{name: c, context: {cluster: c, user: u}}]
-users: [{name: u, user: {}}]
-"""
-"""Of no server: the fake agent sends no request."""
-
-
-@pytest.fixture
-def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent starts neither an API server nor a process that evaluates alert rules."""
-    kubeconfig = tmp_path_factory.mktemp("kubeconfig") / "kubeconfig"
-    kubeconfig.write_text(KUBECONFIG)
-    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_KUBECONFIG", str(kubeconfig))
-    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ALERTS", "false")
-    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_RUNTIME", "simulated")
-
-
-class AgentProcess:
-    """`podstatus run` around a fake node."""
-
-    def __init__(self, behaviour: str, root: Path | None, *options: str) -> None:
-        program = [sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour]
-        where = () if root is None else ("--root-dir", str(root))
-        self.process = subprocess.Popen(
-            [*program, "run", *where, "--port", "0", *options],
-            cwd=ROOT,
-            env=ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-        )
-        self.output = ""
-
-    def read_until(self, text: str) -> None:
-        assert self.process.stdout is not None
-        for line in iter(self.process.stdout.readline, ""):
-            self.output += line
-            if text in line:
-                return
-
-    def wait(self) -> tuple[int, str]:
-        _, errors = self.process.communicate(timeout=120)
-        # What a busy machine adds if it did not let the API server end in time.
-        lines = [line for line in errors.splitlines(keepends=True) if HURRIED not in line]
-        return self.process.returncode, "".join(lines)
-
-
-@contextmanager
-def agent(behaviour: str, root: Path | None, *options: str) -> Iterator[AgentProcess]:
-    started = AgentProcess(behaviour, root, *options)
-    try:
-        yield started
-    finally:
-        if started.process.poll() is None:
-            started.process.kill()
-        started.process.communicate()
+from tests.support.processes.fake_agent_process import fake_agent
 
 
 def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
     root = tmp_path / "the root"
-    with agent("run", root) as started:
+    with fake_agent("run", root) as started:
         started.read_until("  kubectl --kubeconfig")
         endpoints = json.loads((root / "endpoints.json").read_bytes())
         assert endpoints["agent"] == "https://agent"
@@ -101,7 +34,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [(), ("--supervise",)])
 def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, ...]) -> None:
     root = tmp_path / "the root"
-    with agent("run", root, "--runtime", "simulated", *more) as started:
+    with fake_agent("run", root, "--runtime", "simulated", *more) as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
         started.read_until("to start the node again")
@@ -116,7 +49,7 @@ def test_a_root_dir_from_the_environment_is_in_the_restart_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ROOT_DIR", str(tmp_path / "the root"))
-    with agent("run", None) as started:
+    with fake_agent("run", None) as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGINT)
         started.read_until("to start the node again")
@@ -127,7 +60,10 @@ def test_a_root_dir_from_the_environment_is_in_the_restart_command(
 def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twice(
     tmp_path: Path,
 ) -> None:
-    with agent("hang", tmp_path / "1") as patient, agent("hang", tmp_path / "2") as impatient:
+    with (
+        fake_agent("hang", tmp_path / "1") as patient,
+        fake_agent("hang", tmp_path / "2") as impatient,
+    ):
         for started in (patient, impatient):
             started.read_until("  kubectl --kubeconfig")
         children = psutil.Process(impatient.process.pid).children()
@@ -157,7 +93,7 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
 def test_one_that_is_to_drain_does_so_before_it_ends(
     tmp_path: Path, behaviour: str, message: str
 ) -> None:
-    with agent(behaviour, tmp_path, "--on-stop", "drain") as started:
+    with fake_agent(behaviour, tmp_path, "--on-stop", "drain") as started:
         started.read_until("  kubectl --kubeconfig")
         started.output = ""
         started.process.send_signal(signal.SIGINT)
@@ -173,8 +109,8 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
 ) -> None:
     options = ("--on-stop", "drain", "--shutdown-grace-period", "1s")
     with (
-        agent("drain-on", tmp_path / "1", *options) as patient,
-        agent("drain-on", tmp_path / "2", *options) as impatient,
+        fake_agent("drain-on", tmp_path / "1", *options) as patient,
+        fake_agent("drain-on", tmp_path / "2", *options) as impatient,
     ):
         for started in (patient, impatient):
             started.read_until("  kubectl --kubeconfig")
@@ -190,7 +126,7 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
 @pytest.mark.usefixtures("alone")
 @pytest.mark.slow
 def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
-    with agent("drain-on", tmp_path, "--on-stop", "keep") as started:
+    with fake_agent("drain-on", tmp_path, "--on-stop", "keep") as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("to start the node again")
@@ -209,7 +145,7 @@ def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
     systemctl.write_text(f'#!/bin/sh\n[ "$1" = is-system-running ] && echo {says}\nexit 1\n')
     systemctl.chmod(0o755)
     monkeypatch.setitem(ENVIRONMENT, "PATH", f"{tmp_path}:{ENVIRONMENT['PATH']}")
-    with agent("drain", tmp_path / "root") as started:
+    with fake_agent("drain", tmp_path / "root") as started:
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("to start the node again")
@@ -218,7 +154,7 @@ def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
 
 
 def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
-    with agent("slow-server", tmp_path) as started:
+    with fake_agent("slow-server", tmp_path) as started:
         started.read_until("starting")
         started.process.send_signal(signal.SIGTERM)
         assert started.wait() == (0, "")
@@ -238,7 +174,7 @@ def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
 def test_a_node_that_cannot_go_on_ends_with_a_message(
     tmp_path: Path, behaviour: str, message: str
 ) -> None:
-    with agent(behaviour, tmp_path) as started:
+    with fake_agent(behaviour, tmp_path) as started:
         code, errors = started.wait()
     assert code == 1
     assert message in errors
@@ -248,9 +184,9 @@ def test_a_node_that_cannot_go_on_ends_with_a_message(
 
 @pytest.mark.usefixtures("alone")
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
-    with agent("run", tmp_path) as first:
+    with fake_agent("run", tmp_path) as first:
         first.read_until("  kubectl --kubeconfig")
-        with agent("run", tmp_path) as second:
+        with fake_agent("run", tmp_path) as second:
             code, errors = second.wait()
     assert code == 2
     assert f"in use by another agent or observer (pid {first.process.pid}, since " in errors
@@ -258,7 +194,7 @@ def test_a_second_agent_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_a_dead_agent_is_restarted_with_the_reason(tmp_path: Path) -> None:
-    with agent("break-once", tmp_path, "--supervise") as started:
+    with fake_agent("break-once", tmp_path, "--supervise") as started:
         started.read_until("  kubectl --kubeconfig")
         started.read_until("  kubectl --kubeconfig")
         started.process.send_signal(signal.SIGTERM)

@@ -182,6 +182,21 @@ def test_lines_fit_80_columns() -> None:
     assert "restarts    2026-11-18T10:00:00Z, exit code 1 after 3 s: word word" in page
 
 
+def test_an_agent_that_hung_is_told_from_one_that_was_killed() -> None:
+    exit_ = AgentExit(
+        at="2026-11-18T10:00:00Z",
+        lived_seconds=3600,
+        signal="SIGABRT",
+        hung="its event loop was silent for 15 s",
+        restart_in_seconds=1,
+    )
+    page = status_page(running_state(restarts=(exit_,)), NOW, COMMANDS)
+    assert " ".join(page.partition("restarts")[2].split()) == (
+        "2026-11-18T10:00:00Z, hung after 1 h: its event loop was silent for 15 s; killed by "
+        "SIGABRT, its stacks are in logs/stacks.txt"
+    )
+
+
 def running_state(**changes: Any) -> AgentState:
     """That of an agent whose API server does not answer."""
     node = NodeSummary(name="n1", reason="KubeletNotReady", message="node is shutting down")

@@ -2,12 +2,15 @@
 
 import asyncio
 import errno
+import os
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 
 from podstatus.agent.daemon import run_agent
 from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, EmbeddedServerAccess
+from podstatus.agent.daemon.decide.hang import HangLimits
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.errors import AgentError
@@ -22,6 +25,9 @@ class FakeAgent:
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
         on_serving(ListenAddresses(agent="https://agent"))
+        if self._behaviour == "environment":
+            sys.stdout.write(f"environment: {' '.join(sorted(os.environ))}\n")
+            sys.stdout.flush()
         sys.stderr.write(f"restarted: {self._context.restart_reason}\n")
         match self._behaviour:
             case "fail":
@@ -35,6 +41,9 @@ class FakeAgent:
                 return
             case "break-once" if not self._context.restart_reason:
                 raise ZeroDivisionError("once")
+            case "block-once" if not self._context.restart_reason:
+                await asyncio.sleep(1)  # for a report that it serves
+                block_the_event_loop()
         try:
             await asyncio.Event().wait()
         finally:
@@ -42,6 +51,10 @@ class FakeAgent:
                 sys.stdout.write("hanging\n")
                 sys.stdout.flush()
                 await asyncio.sleep(60)
+
+
+def block_the_event_loop() -> None:
+    time.sleep(600)
 
 
 class DrainingAgent(FakeAgent):
@@ -71,6 +84,8 @@ if behaviour == "slow-server":
     run_agent.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
 program = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
 run_command.PROGRAM = program  # type: ignore[attr-defined]
+if behaviour == "block-once":
+    run_command.HANG_LIMITS = HangLimits(silent=5.0)
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
 run_command.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.supervisor import Supervisor
+from podstatus.agent.daemon.sd_notify import SystemdService
+from podstatus.agent.daemon.supervisor import CHECK_SECONDS, Supervisor
 from podstatus.base.backoff import Backoff
 
 
 class CountingClock:
-    """A clock that skips waits and advances by a second with each reading."""
+    """A clock that skips waits and advances by a second with each reading.
+
+    Only the wait between two checks of the agent's health is a real one.
+    """
 
     def __init__(self) -> None:
         self.nanos = 1_800_000_000_000_000_000
@@ -29,6 +33,9 @@ class CountingClock:
         return self.nanos
 
     async def wait(self, seconds: float) -> None:
+        if seconds == CHECK_SECONDS:
+            await asyncio.sleep(seconds)
+            return
         self.waits.append(seconds)
         self.nanos += round(seconds * 1e9)
 
@@ -53,6 +60,7 @@ class Scene:
             tmp_path,
             clock=self.clock,
             write_stderr=self.hear,
+            systemd=SystemdService.take({}, self.clock),
             backoff=Backoff(initial_seconds=1, max_seconds=300, jitter=0),
         )
 
@@ -160,7 +168,14 @@ async def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None
         program.write_text("#!/bin/sh\nexit 0\n")
         program.chmod(0o700)
 
-    supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), write_stderr=hear)
+    clock = CountingClock()
+    supervisor = Supervisor(
+        [str(program)],
+        tmp_path,
+        clock=clock,
+        write_stderr=hear,
+        systemd=SystemdService.take({}, clock),
+    )
     assert await supervisor.run() == 0
     assert len(said) == 1
     assert b"cannot start it: [Errno 2]" in said[0]

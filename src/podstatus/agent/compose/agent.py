@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from random import random
 
 from podstatus.agent.compose.alerts import AlertServices, FiringAlerts
-from podstatus.agent.compose.build_dependencies import BuildRuntime, build_dependencies
+from podstatus.agent.compose.build_dependencies import RELIST, BuildRuntime, build_dependencies
 from podstatus.agent.compose.drain import drain_node
 from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
 from podstatus.agent.compose.metric_pages import build_metric_pages
@@ -187,6 +187,20 @@ class NodeAgent:
             for pod in self._shared.pleg.pods().values()
             for container in pod.facts.containers
         )
+
+    def not_ready_reason(self) -> str:
+        """Empty once the Node is registered."""
+        return "" if self._node.is_registered() else "the Node is not registered yet"
+
+    def stalled_services(self) -> tuple[str, ...]:
+        """Vital services without a heartbeat; none while the runtime does not answer.
+
+        Services wait for the runtime, and the next agent would wait for it, too.
+        """
+        heartbeats = self._shared.heartbeats
+        if heartbeats.find_stalled(RELIST) is not None:
+            return ()
+        return tuple(str(it) for it in heartbeats.stalled() if it.is_vital)
 
     async def drain(self, report: Callable[[str], None]) -> tuple[str, ...]:
         """Terminate all pods by priority and report the progress.

@@ -28,6 +28,8 @@ from podstatus.runtime.port import Runtime
 
 BuildRuntime = Callable[[RuntimeDependencies], Runtime]
 """Builds the runtime. Raises AgentError."""
+RELIST = "relist"
+"""Name of the heartbeat of the PLEG: it stops when the runtime does not answer."""
 _LEASE_TIMING = Timeouts(total_seconds=10.0)
 
 
@@ -77,7 +79,7 @@ def build_dependencies(
         counted_runtime,
         clock=clock,
         on_change=signals.pod_changed,
-        heartbeat=heartbeats.register("relist", max_silent_seconds=180),
+        heartbeat=heartbeats.register(RELIST, max_silent_seconds=180),
         metrics=metrics,
     )
     return AgentDependencies(

@@ -123,6 +123,10 @@ class AgentNodeServices:
         server_copy = self._node_cache.server_copy
         return server_copy is not None and not is_ready(server_copy.status.conditions)
 
+    def is_registered(self) -> bool:
+        """True if the API server has the Node."""
+        return self._node_cache.server_copy is not None
+
     def is_synced(self) -> bool:
         """True once this agent process has read the Node and renewed its lease."""
         return self._node_cache.server_copy is not None and self.lease.age_seconds is not None

@@ -3,6 +3,7 @@
 Modules log "constant sentence: key=%s" with the standard `logging`; this module formats it.
 """
 
+import faulthandler
 import logging
 import os
 import re
@@ -21,6 +22,7 @@ from podstatus.base.control_chars import escape_control_chars
 
 EventDict = MutableMapping[str, Any]
 
+_STDERR: Final = 2
 _KEY_PATTERN: Final = re.compile(r"(\w+)=%")
 _SECRET_PATTERNS: Final = (
     re.compile(r"(?i)(\b(?:bearer|basic)\s+)[\w.~+/=-]+"),
@@ -48,6 +50,16 @@ def configure_logging(verbosity: int, log_format: str, stream: TextIO | None = N
     root.handlers[:] = [handler]
     root.setLevel(_log_level(verbosity, third_party=True))
     logging.getLogger(_ROOT_LOGGER).setLevel(_log_level(verbosity, third_party=False))
+
+
+def dump_stacks_on_abort() -> None:
+    """Write the stacks of all threads to standard error when the process dies of SIGABRT.
+
+    A supervisor and systemd's watchdog end a process that hangs by this signal. The stacks have
+    names of files and functions, and no values. They are written by a handler in C, whatever the
+    interpreter does meanwhile.
+    """
+    faulthandler.enable(file=_STDERR, all_threads=True)
 
 
 @contextmanager

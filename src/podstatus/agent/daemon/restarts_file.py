@@ -8,6 +8,8 @@ from podstatus.agent.daemon.endpoints_file import RootDirError, error_reason
 from podstatus.base.msgspec_json import decode_json
 
 RESTARTS_FILE = "restarts.jsonl"
+STACKS_FILE = "logs/stacks.txt"
+"""The stacks of all threads of the last agent that hung."""
 
 
 class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,13 +19,18 @@ class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
     lived_seconds: float
     exit_code: int | None = None
     signal: str | None = None
+    hung: str = ""
+    """Why it was ended by force; empty if it exited or was killed by another process."""
     restart_in_seconds: float
     last_lines: tuple[str, ...] = ()
     """The last lines of its standard error."""
 
     def __str__(self) -> str:
         how = f"was killed by {self.signal}" if self.signal else f"exited with {self.exit_code}"
-        last = f": {self.last_lines[-1]}" if self.last_lines else ""
+        if self.hung:
+            how = f"hung ({self.hung}) and {how}"
+        # The output of one that hung ends with its stacks.
+        last = f": {self.last_lines[-1]}" if self.last_lines and not self.hung else ""
         return f"the agent {how} at {self.at}, after {self.lived_seconds:.0f} s{last}"
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -26,7 +26,9 @@ from podstatus.agent.daemon.apiserver_process import (
     NodeTrust,
     run_log_rotation,
 )
+from podstatus.agent.daemon.decide.hang import HealthReport
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError
+from podstatus.agent.daemon.health_reporter import HealthReporter
 from podstatus.agent.daemon.logging_setup import log_to_file
 from podstatus.agent.daemon.root_dir import (
     AGENT_FOLDERS,
@@ -88,6 +90,17 @@ class RunnableAgent(Protocol):
         """Run until cancelled; call `on_serving` once it listens. Raises AgentError."""
 
 
+@runtime_checkable
+class ReportsHealth(Protocol):
+    """An agent that knows what it waits for, and which of its services have stalled."""
+
+    def not_ready_reason(self) -> str:
+        """Why the agent does not do all of its work yet; empty if it does."""
+
+    def stalled_services(self) -> tuple[str, ...]:
+        """Services that have stopped although nothing that they need is missing."""
+
+
 class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The data of the start banner."""
 
@@ -117,6 +130,7 @@ async def run_agent(
     build: BuildAgent,
     announce: AnnounceAgent,
     *,
+    health: HealthReporter | None = None,
     report: ReportProgress = lambda _: None,
     restart_reason: str = "",
     stop_at_eof: bool = False,
@@ -124,27 +138,41 @@ async def run_agent(
 ) -> bool:
     """Run an agent until SIGINT, SIGTERM or SIGHUP; a second signal kills the process.
 
-    Returns True if the pods were drained first, see `--on-stop`. `folders`: subdirectories to
-    create in the root directory. Raises AgentError.
+    Returns True if the pods were drained first, see `--on-stop`. `health`: where the agent reports
+    its health; None: nowhere. `folders`: subdirectories to create in the root directory. Raises
+    AgentError.
     """
+    reporter = health or HealthReporter.take({}, SystemClock())
     drained, node = False, _AgentHolder(build, announce)
     with _stop_on_signals() as stop:
         stopped = stop.requested
         if stop_at_eof:
             call_on_stdin_eof(stop.request)
+
+        def report_health() -> None:
+            reporter.report_once(node.health(stopping=stopped.is_set()))
+
+        def announce_serving(info: AgentInfo) -> None:
+            node.announce(info)
+            report_health()  # at once: from now on, silence counts
+
         try:
             async with asyncio.TaskGroup() as group:
-                running = _run(settings, node.build, node.announce, restart_reason, folders)
+                running = _run(settings, node.build, announce_serving, restart_reason, folders)
                 whole = group.create_task(running, name="agent")
                 stopping = group.create_task(stopped.wait(), name="stop")
+                reporting = group.create_task(reporter.run(report_health), name="health")
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                report_health()
                 draining = None if whole.done() else node.drainable()
                 if draining is not None and await should_drain(settings):
                     stop.set_deadline(total_seconds(settings.shutdown_periods) + STOP_SECONDS)
-                    drained = await drain_before_stop(draining, whole, report)
+                    drained = await drain_before_stop(draining, whole, node.reporting(report))
                     stop.set_deadline(STOP_SECONDS)
                 whole.cancel()
                 stopping.cancel()
+                await asyncio.wait({whole})
+                reporting.cancel()
         except BaseExceptionGroup as errors:
             # Not `except*`: Python before 3.11.4 wraps an exception raised there in a group.
             reported, unexpected = errors.split((AgentError, RootDirError))
@@ -155,25 +183,53 @@ async def run_agent(
 
 
 class _AgentHolder:
-    """Holds the agent that was built, so that it can be drained before the stop."""
+    """Holds the agent that was built: its health is reported, and it is drained before the stop."""
 
     def __init__(self, build: BuildAgent, announce: AnnounceAgent) -> None:
         self._build = build
         self._announce = announce
         self._agent: object = None
-        self._is_serving = False
+        self._url = ""
+        """Where it serves; empty before."""
+        self._progress = ""
 
     def build(self, context: AgentContext) -> RunnableAgent:
         self._agent = agent = self._build(context)
         return agent
 
     def announce(self, info: AgentInfo) -> None:
-        self._is_serving = True
+        self._url = info.agent
         self._announce(info)
 
     def drainable(self) -> Drainable | None:
         """The agent, if it is serving and has pods to drain."""
-        return self._agent if self._is_serving and isinstance(self._agent, Drainable) else None
+        return self._agent if self._url and isinstance(self._agent, Drainable) else None
+
+    def reporting(self, report: ReportProgress) -> ReportProgress:
+        """Let the health have the progress of the drain, too."""
+
+        def report_both(line: str) -> None:
+            self._progress = line
+            report(line)
+
+        return report_both
+
+    def health(self, *, stopping: bool) -> HealthReport:
+        if stopping:
+            status = self._progress or "stopping"
+            return HealthReport(serving=bool(self._url), stopping=True, status=status)
+        if not self._url:
+            return HealthReport(status="starting")
+        agent = self._agent if isinstance(self._agent, ReportsHealth) else None
+        waits_for = agent.not_ready_reason() if agent else ""
+        stalled = agent.stalled_services() if agent else ()
+        problem = waits_for or "; ".join(stalled)
+        return HealthReport(
+            serving=True,
+            ready=not waits_for,
+            status=f"serving {self._url}" + (f"; {problem}" if problem else ""),
+            stalled=stalled,
+        )
 
 
 async def _run(

@@ -471,8 +471,8 @@ class AgentSettings:
     )
     supervise: bool = setting(
         BOOL,
-        "Run the agent in a child process and restart it if it fails; each exit is recorded in "
-        "restarts.jsonl in the root directory.",
+        "Run the agent in a child process and restart it if it fails or hangs; each exit is "
+        "recorded in restarts.jsonl in the root directory.",
         default="false",
     )
     v: int = setting(

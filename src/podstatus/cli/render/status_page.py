@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from podstatus import __version__
-from podstatus.agent.daemon.restarts_file import AgentExit
+from podstatus.agent.daemon.restarts_file import STACKS_FILE, AgentExit
 from podstatus.cli.render.message import wrap_message
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.kube.scalars.human_duration import format_age
@@ -106,6 +106,11 @@ def _tail(state: AgentState) -> Iterator[str]:
 def _restart(restart: AgentExit) -> str:
     """When and how it ended; its last words are the reason, unless it was killed."""
     how = f"killed by {restart.signal}" if restart.signal else f"exit code {restart.exit_code}"
+    if restart.hung:
+        return (
+            f"{restart.at}, hung after {format_duration(restart.lived_seconds)}: {restart.hung}; "
+            f"{how}, its stacks are in {STACKS_FILE}"
+        )
     last = f": {restart.last_lines[-1]}" if restart.last_lines and not restart.signal else ""
     return f"{restart.at}, {how} after {format_duration(restart.lived_seconds)}{last}"
 

@@ -8,7 +8,9 @@ import sys
 import typer
 
 from podstatus.agent.compose.agent import NodeAgent, build_node_agent
-from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.decide.hang import HangLimits
+from podstatus.agent.daemon.health_reporter import HealthReporter
+from podstatus.agent.daemon.logging_setup import configure_logging, dump_stacks_on_abort
 from podstatus.agent.daemon.run_agent import (
     AgentContext,
     AgentInfo,
@@ -16,6 +18,7 @@ from podstatus.agent.daemon.run_agent import (
     RunnableAgent,
     run_agent,
 )
+from podstatus.agent.daemon.sd_notify import SystemdService
 from podstatus.agent.daemon.supervisor import Supervisor
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.load import (
@@ -51,6 +54,7 @@ from podstatus.cli.start_command import (
     typed_start,
 )
 
+HANG_LIMITS = HangLimits()
 _KEEP_RUNNING = "the containers keep running"
 
 
@@ -59,9 +63,12 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
 
     `from_make`: `make run` was typed, not this command.
     """
+    dump_stacks_on_abort()
+    # Before any child process is started: none may have the variables of systemd.
+    health = HealthReporter.take(os.environ, SystemClock())
     loaded = _load_settings(flags)
     if loaded.settings.supervise:
-        raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
+        raise typer.Exit(asyncio.run(_supervise(loaded.settings, health.systemd)))
     settings = _check_start(loaded.settings, use_free_ports=use_free_ports, from_make=from_make)
     configure_logging(settings.v, settings.log_format)
     for warning in loaded.warnings:
@@ -80,6 +87,7 @@ def run_node(flags: Flags, *, use_free_ports: bool, stop_at_eof: bool, from_make
         settings,
         node.build,
         announce,
+        health=health,
         report=_print_line,
         restart_reason=restart_reason,
         stop_at_eof=stop_at_eof,
@@ -119,13 +127,15 @@ def _load_settings(flags: Flags) -> LoadedSettings:
         fail("invalid settings:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
-async def _supervise(settings: AgentSettings) -> int:
+async def _supervise(settings: AgentSettings, systemd: SystemdService) -> int:
     os.environ[PROGRAM_VARIABLE] = typed_program()
     supervisor = Supervisor(
         [*PROGRAM, *sys.argv[1:], *SUPERVISED_FLAGS],
         settings.root_dir,
         clock=SystemClock(),
         write_stderr=_write_stderr,
+        systemd=systemd,
+        limits=HANG_LIMITS,
     )
     supervisor.forward_signals()
     return await supervisor.run()

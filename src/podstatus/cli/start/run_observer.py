@@ -8,7 +8,8 @@ from functools import partial
 
 import typer
 
-from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.health_reporter import HealthReporter
+from podstatus.agent.daemon.logging_setup import configure_logging, dump_stacks_on_abort
 from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS
 from podstatus.agent.daemon.run_agent import AgentInfo, run_agent
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
@@ -17,6 +18,7 @@ from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import suggested_command
 from podstatus.cli.setting_options import Flags
@@ -28,6 +30,8 @@ from podstatus.cli.start_command import record_start, typed_start
 
 def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> None:
     """Run until a signal, or the end of standard input; exit with a code after a failure."""
+    dump_stacks_on_abort()
+    health = HealthReporter.take(os.environ, SystemClock())
     loaded = _load_settings(flags, scope)
     settings = loaded.settings
     configure_logging(settings.v, settings.log_format)
@@ -43,7 +47,12 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
         sys.stdout.flush()
 
     running = run_agent(
-        settings, build, announce, stop_at_eof=stop_at_eof, folders=OBSERVER_FOLDERS
+        settings,
+        build,
+        announce,
+        health=health,
+        stop_at_eof=stop_at_eof,
+        folders=OBSERVER_FOLDERS,
     )
     try:
         asyncio.run(running)

@@ -1,5 +1,7 @@
 """The Node status in virtual time."""
 
+import asyncio
+
 import pytest
 from msgspec import structs
 
@@ -252,3 +254,47 @@ async def test_a_node_that_was_taken_for_dead_replies_at_once(scene: NodeScene) 
             watch.update(scene.node)
             await scene.clock.advance(0.01)
         assert len(scene.verbs("patch")) == 1
+
+
+async def test_a_stop_is_told_by_a_condition_which_the_next_agent_removes(scene: NodeScene) -> None:
+    async with scene.running():
+        await scene.clock.advance(1)
+        scene.server.change_node(scene.settings.name, {"status": {"conditions": [FOREIGN]}})
+        await scene.clock.advance(20)
+    before = scene.node.status.conditions or ()
+    scene.verbs()
+    assert await scene.status.report_stop("it was stopped")
+    assert scene.verbs() == ["patch_node_status"]
+    *others, stopped = scene.node.status.conditions or ()
+    assert tuple(others) == before
+    assert (stopped.type, stopped.status, stopped.message) == (
+        "podstatus.dev/AgentStopped",
+        "True",
+        "it was stopped",
+    )
+    assert stopped.last_transition_time.unix_nanos() == scene.clock.now() // 10**9 * 10**9
+    await scene.clock.advance(600)
+    async with scene.running():
+        await scene.clock.advance(1)
+        assert {it.type for it in scene.node.status.conditions or ()} == {it.type for it in before}
+
+
+async def test_a_stop_waits_one_second_for_the_server_and_asks_once(scene: NodeScene) -> None:
+    async with scene.running():
+        await scene.clock.advance(1)
+    scene.verbs()
+    scene.server.hang()
+    telling = asyncio.create_task(scene.status.report_stop("it was stopped"))
+    await scene.clock.advance(0.9)
+    assert not telling.done()
+    await scene.clock.advance(0.1)
+    assert telling.result() is False
+    scene.server.hang(hanging=False)
+    scene.server.fail_all(503)
+    assert await scene.status.report_stop("it was stopped") is False
+    assert scene.verbs() == ["patch_node_status"] * 2
+
+
+async def test_one_that_was_never_registered_has_nothing_to_tell(scene: NodeScene) -> None:
+    assert await scene.status.report_stop("it was stopped") is False
+    assert scene.verbs() == []

@@ -366,7 +366,14 @@ About the node: the earlier history is lost; a damaged file is renamed to `histo
 AGENT_RESTARTED: Final = "AgentRestarted"
 """Warning: The agent was restarted: {why}
 
-About the node: `--supervise` restarted the agent.
+About the node: `--supervise` restarted the agent, since it died or hung.
+"""
+AGENT_STOPPED: Final = "AgentStopped"
+"""Normal: The agent was stopped on request. Its containers keep running, and nothing is reported
+about them until it is started again · The agent was stopped on request. No containers are running.
+
+About the node, which also has the condition `podstatus.dev/AgentStopped` until the agent is
+started again. Not with the embedded API server, which stops, too.
 """
 LIMITS_NOT_ENFORCED: Final = "LimitsNotEnforced"
 """Warning: Container runs without some of its resource limits: {why}

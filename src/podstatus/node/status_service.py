@@ -9,14 +9,17 @@ from collections.abc import Callable, Coroutine, Iterable
 from enum import Enum
 from typing import Any
 
+from msgspec import structs
+
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.wake_up import WakeUp
 from podstatus.events import reasons
 from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
+from podstatus.kube.scalars.time import Time
 from podstatus.node.deadline import call_with_timeout
-from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
+from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event, with_agent_stopped
 from podstatus.node.decide.status_patch import has_changed, status_patch
 from podstatus.node.ports import NodeEvents
 from podstatus.node.registration import NodeDependencies, Registration
@@ -26,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 _MAX_ATTEMPTS = 5
 _CALL_SECONDS = 10.0
+_STOP_SECONDS = 1.0
+"""Statuses and events are sent at the same time, for up to 2 s."""
 _FAST_SECONDS = 0.1
 """Interval of readiness checks until the node is Ready for the first time."""
 _RETRY_SECONDS = 1.0
@@ -108,6 +113,27 @@ class NodeStatusService:
         self._failed = True
         self._failure_log.failed(last_error)
         return False
+
+    async def report_stop(self, message: str) -> bool:
+        """Add a condition that explains why the Node will be silent; return whether it succeeded.
+
+        For an orderly stop, after `run` has ended: one attempt of at most 1 s. Other conditions
+        are not changed. Upstream has none: its kubelet just stops.
+        """
+        base = self._node_cache.server_copy
+        if base is None:
+            return False
+        now = Time.from_unix_nanos(self._clock.now()).truncated()
+        conditions = with_agent_stopped(base.status.conditions or (), message, now)
+        status = structs.replace(base.status, conditions=conditions)
+        patch = status_patch(base, structs.replace(base, status=status))
+        call = self._api.patch_node_status(self._settings.name, patch)
+        try:
+            self._node_cache.update(await call_with_timeout(self._clock, _STOP_SECONDS, call))
+        except ApiError as error:
+            logger.info("cannot report the stop of the agent: error=%s", error)
+            return False
+        return True
 
     def _forget_node(self) -> None:
         """Drop a Node that another client deleted; the next attempt registers it again.

@@ -10,12 +10,14 @@ from msgspec import structs
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import (
+    AGENT_STOPPED,
     ALERT_CONDITION_PREFIX,
     AlertCondition,
     NodeConditionsUpdate,
     aggregate,
     is_ready,
     update_conditions,
+    with_agent_stopped,
 )
 
 BEFORE, NOW = Time.parse("2024-01-31T09:30:00Z"), Time.parse("2024-01-31T09:30:10Z")
@@ -227,3 +229,19 @@ def test_what_is_stated_is_true_until_it_is_not() -> None:
     after = update(again.items, stated=[])
     assert stated(after) == []
     assert FOREIGN in after.items
+
+
+def test_the_condition_of_a_stop_is_added_once_and_removed_by_the_next_update() -> None:
+    running = update([FOREIGN]).items
+    stopped = with_agent_stopped(running, "it was stopped", NOW)
+    assert stopped[:-1] == running
+    assert stopped[-1] == NodeCondition(
+        type=AGENT_STOPPED,
+        status="True",
+        last_heartbeat_time=NOW,
+        last_transition_time=NOW,
+        reason="StopRequested",
+        message="it was stopped",
+    )
+    assert len(with_agent_stopped(stopped, "again", NOW)) == len(stopped)
+    assert update(stopped).items == running

@@ -45,6 +45,10 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 2.0
 """Time to send pending statuses and events at a stop. The embedded API server then has 1.5 s to
 stop, and the whole agent has 5 s."""
+_KEEP_RUNNING = (
+    "Its containers keep running, and nothing is reported about them until it is started again."
+)
+_NONE_RUNNING = "No containers are running."
 _PROBE_RETRY_SECONDS = 1.0
 """Delay before reading probe results again after the runtime's stream of them failed."""
 _RESTART_RESET_SECONDS = 300.0
@@ -176,7 +180,7 @@ class NodeAgent:
                     # Drain statuses and events concurrently; in sequence they would take too long.
                     self._pods.status_manager.stop(drain=DRAIN_SECONDS)
                     record.cancel()
-                    await shared.recorder.drain(DRAIN_SECONDS)
+                    await asyncio.gather(self._report_stop(), shared.recorder.drain(DRAIN_SECONDS))
                     await sync
                     raise
 
@@ -208,6 +212,15 @@ class NodeAgent:
         Returns the pods that did not terminate in time.
         """
         return await drain_node(self._pods.shutdown, report, self._node.is_reported_not_ready)
+
+    async def _report_stop(self) -> None:
+        """Tell the API server why the node will be silent, unless the server stops, too."""
+        if self._settings.embedded:
+            return
+        state = _KEEP_RUNNING if self.has_running_containers() else _NONE_RUNNING
+        message = f"The agent was stopped on request. {state}"
+        self._shared.node_events.normal(reasons.AGENT_STOPPED, message)
+        await self._node.status.report_stop(message)
 
     async def _serve(self, on_serving: Callable[[], None]) -> None:
         """Run all services but those that send statuses and events, which outlive a stop."""

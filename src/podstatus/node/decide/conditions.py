@@ -17,6 +17,8 @@ MEMORY_PRESSURE = "MemoryPressure"
 DISK_PRESSURE = "DiskPressure"
 PID_PRESSURE = "PIDPressure"
 READY = "Ready"
+AGENT_STOPPED = "podstatus.dev/AgentStopped"
+"""True from an orderly stop of the agent to its next start, when the condition is removed."""
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 ALERT_CONDITION_PREFIX = "alerts.podstatus.dev/"
 """Type prefix of the conditions that this agent adds and removes."""
@@ -101,6 +103,7 @@ def update_conditions(
 ) -> NodeConditionsUpdate:
     """Compute the conditions from the current ones; new ones are appended, Ready last."""
     conditions = {condition.type: condition for condition in current}
+    conditions.pop(AGENT_STOPPED, None)
     _apply_alert_conditions(conditions, alert_conditions, now)
     reasons: list[str] = []
     for kind, texts in _PRESSURE_TEXT.items():
@@ -117,6 +120,25 @@ def update_conditions(
     return NodeConditionsUpdate(
         tuple(conditions.values()), tuple(status_event(node, reason) for reason in reasons)
     )
+
+
+def with_agent_stopped(
+    current: Sequence[NodeCondition], message: str, now: Time
+) -> tuple[NodeCondition, ...]:
+    """The conditions of a Node whose agent is about to stop, in order; the others stay.
+
+    Ready stays, too: the node lifecycle controller sets it to Unknown when the heartbeats are
+    overdue, and changes no conditions but those of the kubelet.
+    """
+    stopped = NodeCondition(
+        type=AGENT_STOPPED,
+        status=TRUE,
+        last_heartbeat_time=now,
+        last_transition_time=now,
+        reason="StopRequested",
+        message=message,
+    )
+    return *(it for it in current if it.type != AGENT_STOPPED), stopped
 
 
 def _apply_alert_conditions(

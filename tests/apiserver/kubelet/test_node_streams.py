@@ -34,7 +34,12 @@ from tests.servers.streams.node_scene import NodeScene
 from tests.support.processes.api_servers import EmbeddedServer, Server
 from tests.support.processes.kubectl import HOW_TO_GET_IT, KUBECTL, Kubectl
 from tests.support.processes.programs import api_server
-from tests.support.processes.stand_in_node import V5, running_node, wait_until
+from tests.support.processes.stand_in_node import (
+    V5,
+    make_node_certificates,
+    running_node,
+    wait_until,
+)
 from tests.support.web.aiohttp_transport import transport_of
 
 PATIENCE_SECONDS = 60.0
@@ -93,6 +98,28 @@ def test_without_an_authority_the_missing_flag_is_named(
                 assert code == 503
                 assert "--node-certificate-authority FILE" in text
             assert not thread.node.asked
+        server.close()
+
+
+def test_a_replaced_authority_is_used_by_the_next_request(
+    tmp_path: Path, node_certificates: Path
+) -> None:
+    authority = tmp_path / "nodes.crt"
+    ours = (node_certificates / "ca.crt").read_bytes()
+    foreign = make_node_certificates(tmp_path / "foreign").read_bytes()
+    authority.write_bytes(ours)
+    with running_api_server(tmp_path / "apiserver", node_authority=authority) as running:
+        server = EmbeddedServer(running)
+        with running_node(node_certificates, server.access.authority) as thread:
+            scene = NodeScene(server, server.new_namespace(), thread)
+            path = f"/api/v1/nodes/{scene.name}/proxy/healthz"
+            assert server.client.get(path) == (200, "ok")
+            authority.write_bytes(foreign)
+            code, text = message(server.client.get(path))
+            assert code == 500
+            assert text.endswith("x509: certificate signed by unknown authority")
+            authority.write_bytes(ours)
+            assert server.client.get(path) == (200, "ok")
         server.close()
 
 

@@ -71,6 +71,8 @@ class KubeletClient:
         self._session: ClientSession | None = None
         self._responses: WeakSet[ClientResponse] = WeakSet()
         self._websockets: WeakSet[KubeletWebSocket] = WeakSet()
+        self._verifying: tuple[_FileVersions, ssl.SSLContext] | None = None
+        """The context that checks certificates, and the files that it was built of."""
 
     @property
     def address(self) -> str:
@@ -156,21 +158,42 @@ class KubeletClient:
         return self._session
 
     def _ssl_context(self, *, verify: bool) -> ssl.SSLContext:
-        """Build a new context each time, since the files may change. Raises StatusError."""
+        """Return a context of the files as they are now. Raises StatusError."""
         config = self._config
         try:
-            context = ssl.create_default_context(cafile=config.authority if verify else None)
             if not verify:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
-            # Accept a self-signed serving certificate that is itself in the CA bundle.
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-            if config.certificate is not None:
-                context.load_cert_chain(config.certificate, config.key)
+                return _build_context(config, verify=False)
+            # Building it takes a millisecond; a request for all nodes needs it for each of them.
+            versions = _file_versions(config)
+            if self._verifying is None or self._verifying[0] != versions:
+                self._verifying = versions, _build_context(config, verify=True)
+            return self._verifying[1]
         except OSError as error:
             files = f"{config.authority} and {config.certificate}"
             raise StatusError(503, "ServiceUnavailable", f"cannot use {files}: {error}") from error
-        return context
+
+
+_FileVersions = tuple[tuple[int, int, int], ...]
+
+
+def _file_versions(config: KubeletClientConfig) -> _FileVersions:
+    """Return what changes when one of the files is replaced. Raises OSError."""
+    files = (config.authority, config.certificate, config.key)
+    states = (path.stat() for path in files if path is not None)
+    return tuple((state.st_ino, state.st_size, state.st_mtime_ns) for state in states)
+
+
+def _build_context(config: KubeletClientConfig, *, verify: bool) -> ssl.SSLContext:
+    """Build the context of a client of kubelets. Raises OSError."""
+    context = ssl.create_default_context(cafile=config.authority if verify else None)
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    # Accept a self-signed serving certificate that is itself in the CA bundle.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if config.certificate is not None:
+        context.load_cert_chain(config.certificate, config.key)
+    return context
 
 
 class KubeletWebSocket(WebSocketConnection):

@@ -17,6 +17,8 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     """Paths below the object: `status`, `binding`, …"""
+    computed: bool = False
+    """Whether its objects are computed at each request: they can only be read, and not watched."""
 
     @property
     def schema(self) -> Schema:
@@ -25,7 +27,8 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def singular(self) -> str:
-        return self.kind.lower()
+        # As metrics-server: `podmetrics` would be a second name of a resource called `pods`.
+        return "" if self.computed else self.kind.lower()
 
     @property
     def api_version(self) -> str:
@@ -80,3 +83,19 @@ RESOURCES = (
     *(NAMESPACES, PODS, NODES, EVENTS, LEASES),
     *(CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, SERVICES),
 )
+"""The resources whose objects are stored."""
+
+METRICS_GROUP = "metrics.k8s.io"
+NODE_METRICS = ResourceInfo(
+    group=METRICS_GROUP,
+    version="v1beta1",
+    plural="nodes",
+    kind="NodeMetrics",
+    namespaced=False,
+    computed=True,
+)
+POD_METRICS = ResourceInfo(
+    group=METRICS_GROUP, version="v1beta1", plural="pods", kind="PodMetrics", computed=True
+)
+SERVED_RESOURCES = (*RESOURCES, NODE_METRICS, POD_METRICS)
+"""All resources. Plurals are unique among the stored ones only."""

@@ -30,7 +30,10 @@ from podstatus.apiserver.http.messages import HttpRequest, Response, StreamRespo
 from podstatus.apiserver.http.router import parse_path
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
 from podstatus.apiserver.kubelet.proxy import KubeletProxy
+from podstatus.apiserver.kubelet.stats_reader import KubeletStatsReader
 from podstatus.apiserver.listener import Listener
+from podstatus.apiserver.resource_metrics.handlers import ResourceMetricsHandlers
+from podstatus.apiserver.resource_metrics.node_stats_cache import NodeStatsCache
 from podstatus.apiserver.resources import NAMESPACES
 from podstatus.apiserver.service_accounts.authenticator import Authenticator
 from podstatus.apiserver.service_accounts.token_request import TokenRequestHandler
@@ -92,6 +95,10 @@ class ApiServer:
             KubeletProxy(self._registry, self._kubelet_client),
             TokenRequestHandler(self._registry, options.signing_key, clock),
             clock,
+        )
+        stats = KubeletStatsReader(self._kubelet_client)
+        self._metrics_handlers = ResourceMetricsHandlers(
+            store, NodeStatsCache(stats.read, clock), stats.check_configured, clock
         )
         self._reviews = ReviewHandler(authenticator)
         self._faults = FaultInjection(self._handle, self.compact, clock) if options.faults else None
@@ -157,6 +164,8 @@ class ApiServer:
 
     async def _handle(self, request: HttpRequest) -> Response | StreamResponse | WebSocketProxy:
         target = parse_path(request.path)
+        if target is not None and target.resource.computed:
+            return await self._metrics_handlers.handle(request, target)
         if target is not None:
             try:
                 return await self._object_handlers.handle(request, target)

@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.apiserver.discovery.endpoints import find_endpoint
 from podstatus.apiserver.http.messages import Response
-from podstatus.apiserver.resources import RESOURCES
+from podstatus.apiserver.resources import RESOURCES, SERVED_RESOURCES
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OLDER = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
@@ -57,7 +57,15 @@ def test_resources_are_listed_as_by_kube_apiserver(recorded: dict[str, Any]) -> 
     assert rows("/api/v1")[recorded["name"]] == recorded
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_metrics_are_listed_as_by_metrics_server() -> None:
+    row = {"singularName": "", "verbs": ["get", "list"]}
+    assert list(rows("/apis/metrics.k8s.io/v1beta1").values()) == [
+        {"name": "nodes", "namespaced": False, "kind": "NodeMetrics"} | row,
+        {"name": "pods", "namespaced": True, "kind": "PodMetrics"} | row,
+    ]
+
+
+@pytest.mark.parametrize("resource", SERVED_RESOURCES, ids=lambda resource: resource.kind)
 def test_every_resource_is_found_plain_and_aggregated(resource: Any) -> None:
     assert resource.plural in rows(resource.prefix)
     discovery = document("/apis" if resource.group else "/api", KUBECTL)
@@ -68,11 +76,13 @@ def test_every_resource_is_found_plain_and_aggregated(resource: Any) -> None:
 
 
 def test_groups_are_listed() -> None:
-    version = {"groupVersion": "coordination.k8s.io/v1", "version": "v1"}
-    group = {"name": "coordination.k8s.io", "versions": [version], "preferredVersion": version}
-    assert document("/apis")["groups"] == [group]
-    named = {"kind": "APIGroup", "apiVersion": "v1"} | group
-    assert document("/apis/coordination.k8s.io") == named
+    groups = []
+    for name, number in (("coordination.k8s.io", "v1"), ("metrics.k8s.io", "v1beta1")):
+        version = {"groupVersion": f"{name}/{number}", "version": number}
+        groups.append({"name": name, "versions": [version], "preferredVersion": version})
+        named = {"kind": "APIGroup", "apiVersion": "v1"} | groups[-1]
+        assert document(f"/apis/{name}") == named
+    assert document("/apis")["groups"] == groups
     assert document("/api")["versions"] == ["v1"]
 
 
@@ -136,7 +146,7 @@ def schemas(path: str = "/openapi/v3/api/v1") -> dict[str, Any]:
 
 def test_the_index_leads_to_the_documents() -> None:
     index = document("/openapi/v3")["paths"]
-    assert set(index) == {"api/v1", "apis/coordination.k8s.io/v1"}
+    assert set(index) == {it.prefix.lstrip("/") for it in SERVED_RESOURCES}
     for entry in index.values():
         assert document(entry["serverRelativeURL"].partition("?")[0])["openapi"] == "3.0.0"
 
@@ -164,7 +174,13 @@ def references(value: Any) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/coordination.k8s.io/v1"]
+    "path",
+    [
+        "/openapi/v2",
+        "/openapi/v3/api/v1",
+        "/openapi/v3/apis/coordination.k8s.io/v1",
+        "/openapi/v3/apis/metrics.k8s.io/v1beta1",
+    ],
 )
 def test_every_reference_leads_somewhere(path: str) -> None:
     openapi = document(path)
@@ -175,7 +191,7 @@ def test_every_reference_leads_somewhere(path: str) -> None:
         assert target["type"] == "object"
 
 
-@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
 def test_kubectl_finds_that_patch_validates_fields(resource: Any) -> None:
     openapi = document(f"/openapi/v3{resource.prefix}")
     kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}

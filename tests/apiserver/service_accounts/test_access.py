@@ -3,7 +3,8 @@
 import pytest
 
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.request.request_info import RequestInfo
+from podstatus.apiserver.http.messages import HttpRequest
+from podstatus.apiserver.request.request_info import RequestInfo, request_info
 from podstatus.apiserver.service_accounts.access import ClientIdentity, authorize
 from podstatus.apiserver.service_accounts.authenticator import OWNER
 
@@ -69,3 +70,23 @@ def test_the_message_is_that_of_upstream_and_the_rule() -> None:
         '"pods" in API group "" in the namespace "ns": a service account may read its own '
         "namespace, except secrets"
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("namespaces/ns/pods", True),
+        ("namespaces/ns/pods/web", True),
+        ("namespaces/other/pods", False),
+        ("pods", False),
+        ("nodes", False),
+    ],
+)
+def test_it_reads_the_metrics_of_its_namespace(path: str, allowed: bool) -> None:
+    request = HttpRequest(method="GET", path=f"/apis/metrics.k8s.io/v1beta1/{path}", query={})
+    if allowed:
+        authorize(ROBOT, request_info(request))
+        return
+    with pytest.raises(StatusError) as refused:
+        authorize(ROBOT, request_info(request))
+    assert refused.value.code == 403

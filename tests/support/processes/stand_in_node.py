@@ -65,6 +65,9 @@ class StandInNode:
         self._stopped = asyncio.Event()
         self.silent = False
         """Whether nothing is answered at all."""
+        self.summary: Document | None = None
+        """The stats, once there are some."""
+        self.summary_code = 200
 
     async def start(self) -> None:
         server = web.Server(self._serve, access_log=None)
@@ -96,6 +99,8 @@ class StandInNode:
                 return await self._log(request, "/".join(where))
             case ["exec" | "attach" as verb, *where]:
                 return await self._talk(request, verb, "/".join(where))
+            case ["stats", "summary"] if self.summary is not None:
+                return web.json_response(self.summary, status=self.summary_code)
             case ["healthz"]:
                 return web.Response(text="ok")
         return web.Response(status=404, text="404 page not found\n")

@@ -4,7 +4,7 @@ Upstream: apiserver v0.36.4, pkg/endpoints/discovery; documents in kubernetes v1
 api/discovery.
 """
 
-from podstatus.apiserver.resources import RESOURCES, ResourceInfo
+from podstatus.apiserver.resources import SERVED_RESOURCES, ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 
 GIT_VERSION = "v1.36.4+podstatus"
@@ -97,15 +97,17 @@ def aggregated_discovery(*, named: bool) -> Document:
 
 def groups() -> list[str]:
     """Return the API groups, the core group first."""
-    return sorted({resource.group for resource in RESOURCES})
+    return sorted({resource.group for resource in SERVED_RESOURCES})
 
 
 def group_versions(group: str) -> list[str]:
     """Return the versions of a group, the preferred one first."""
-    return list(dict.fromkeys(r.version for r in RESOURCES if r.group == group))
+    return list(dict.fromkeys(r.version for r in SERVED_RESOURCES if r.group == group))
 
 
 def verbs(resource: ResourceInfo) -> list[str]:
+    if resource.computed:
+        return ["get", "list"]
     # As upstream: deleting a namespace deletes all of its content, so never many at once.
     many = () if resource.plural == "namespaces" else ("deletecollection",)
     return ["create", "delete", *many, "get", "list", "patch", "update", "watch"]
@@ -116,7 +118,7 @@ def subresource_verbs(subresource: str) -> tuple[str, ...]:
 
 
 def _resources(group: str, version: str) -> list[ResourceInfo]:
-    return [r for r in RESOURCES if (r.group, r.version) == (group, version)]
+    return [r for r in SERVED_RESOURCES if (r.group, r.version) == (group, version)]
 
 
 def _group(name: str) -> Document:

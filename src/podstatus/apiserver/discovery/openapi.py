@@ -16,11 +16,12 @@ from typing import Final
 import msgspec
 
 from podstatus.apiserver.discovery.discovery import GIT_VERSION, subresource_verbs, verbs
-from podstatus.apiserver.resources import RESOURCES, ResourceInfo
+from podstatus.apiserver.resources import METRICS_GROUP, SERVED_RESOURCES, ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.patch.schema import Field, Schema, schema_of
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_METRICS: Final = "io.k8s.metrics.pkg.apis.metrics"
 _SCALARS: Final[dict[str, Document]] = {
     "str": {"type": "string"},
     "bytes": {"type": "string", "format": "byte"},
@@ -123,6 +124,8 @@ def schema_name(resource: ResourceInfo) -> str:
 def _name(type_name: str, resource: ResourceInfo) -> str:
     if type_name in _META_TYPES:
         return f"{_META}.{type_name}"
+    if resource.group == METRICS_GROUP:
+        return f"{_METRICS}.{resource.version}.{type_name}"
     package = resource.group.split(".")[0] or "core"
     return f"io.k8s.api.{package}.{resource.version}.{type_name}"
 
@@ -177,7 +180,7 @@ def openapi_v3(prefix: str) -> bytes | None:
 
 @cache
 def _openapi_v3(prefix: str) -> bytes:
-    resources = [resource for resource in RESOURCES if resource.prefix == prefix]
+    resources = [resource for resource in SERVED_RESOURCES if resource.prefix == prefix]
     schemas = SchemaBuilder("#/components/schemas/")
     document = {
         "openapi": "3.0.0",
@@ -191,17 +194,18 @@ def _openapi_v3(prefix: str) -> bytes:
 @cache
 def openapi_v2() -> bytes:
     """Return `/openapi/v2`: the types of all resources."""
+    schemas = SchemaBuilder("#/definitions/", one_of=False)
     document = {
         "swagger": "2.0",
         "info": _INFO,
         "paths": {},
-        "definitions": _definitions(RESOURCES, SchemaBuilder("#/definitions/", one_of=False)),
+        "definitions": _definitions(SERVED_RESOURCES, schemas),
     }
     return msgspec.json.encode(document)
 
 
 def _prefixes() -> list[str]:
-    return sorted({resource.prefix for resource in RESOURCES})
+    return sorted({resource.prefix for resource in SERVED_RESOURCES})
 
 
 def _hash(prefix: str) -> str:

@@ -50,14 +50,26 @@ class ResponseRenderer:
         return json_response(document, code)
 
     def list(self, request: HttpRequest, target: ResourcePath, page: ListPage) -> Response:
-        form = negotiate(request.accept)
         metadata = _list_metadata(page)
-        if not form.kind:
+        if not negotiate(request.accept).kind:
             return Response(body=_encode_list(target, page.objects, metadata))
         documents = [stored.document() for stored in page.objects]
+        return self.documents(request, target, documents, metadata)
+
+    def documents(
+        self,
+        request: HttpRequest,
+        target: ResourcePath,
+        documents: Sequence[Document],
+        metadata: Document,
+    ) -> Response:
+        """Render a list of documents; `metadata` is that of the list."""
+        form = negotiate(request.accept)
         if form.kind == "Table":
             return json_response(self._table(request, target, documents, metadata))
-        return json_response(partial_list(documents, metadata, api_version=form.api_version))
+        if form.kind:
+            return json_response(partial_list(documents, metadata, api_version=form.api_version))
+        return json_response(_list_header(target, metadata) | {"items": documents})
 
     def event(
         self,
@@ -112,8 +124,14 @@ def _encode_list(
     target: ResourcePath, objects: Sequence[StoredObject], metadata: Document
 ) -> bytes:
     """Join the stored JSON of the objects, without decoding it."""
-    resource = target.resource
-    head = msgspec.json.encode(
-        {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
-    )
+    head = msgspec.json.encode(_list_header(target, metadata))
     return b'%s,"items":[%s]}' % (head[:-1], b",".join(stored.data for stored in objects))
+
+
+def _list_header(target: ResourcePath, metadata: Document) -> Document:
+    resource = target.resource
+    return {
+        "kind": f"{resource.kind}List",
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+    }

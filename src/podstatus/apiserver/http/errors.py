@@ -132,6 +132,14 @@ def method_not_allowed() -> StatusError:
     )
 
 
+def unsupported_verb(resource: str, verb: str, *, group: str = "") -> StatusError:
+    """405: the resource exists, but not for this verb."""
+    message = (
+        f'{verb} is not supported on resources of kind "{qualified_resource(resource, group)}"'
+    )
+    return StatusError(405, "MethodNotAllowed", message, _details(resource, "", group))
+
+
 def unsupported_media_type(message: str) -> StatusError:
     """415: the media type of the body is not supported."""
     return StatusError(415, "UnsupportedMediaType", message)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstatus.apiserver.resources import NAMESPACES, RESOURCES, ResourceInfo
+from podstatus.apiserver.resources import NAMESPACES, SERVED_RESOURCES, ResourceInfo
 
 _NODE_PROXY_PATH = re.compile(r"(/api/v1/nodes/[^/]+/proxy)(/.*)")
 
@@ -81,5 +81,5 @@ def _resource_path(
 
 _RESOURCES: dict[tuple[str, str], dict[str, ResourceInfo]] = {}
 """By group and version, then by plural name."""
-for _resource in RESOURCES:
+for _resource in SERVED_RESOURCES:
     _RESOURCES.setdefault((_resource.group, _resource.version), {})[_resource.plural] = _resource

@@ -7,6 +7,7 @@ columns in pkg/registry/rest/table.go of apiserver v0.36.4.
 from typing import Any
 
 from podstatus.apiserver.printing.columns import AGE, NAME, Column, Printer
+from podstatus.apiserver.printing.metrics import NODE_METRICS_PRINTER, POD_METRICS_PRINTER
 from podstatus.apiserver.printing.pods import POD_PRINTER
 from podstatus.apiserver.printing.services import SERVICE_PRINTER
 from podstatus.apiserver.resources import (
@@ -14,7 +15,9 @@ from podstatus.apiserver.resources import (
     EVENTS,
     LEASES,
     NAMESPACES,
+    NODE_METRICS,
     NODES,
+    POD_METRICS,
     PODS,
     SECRETS,
     SERVICE_ACCOUNTS,
@@ -198,6 +201,8 @@ _EVENT = Printer(
 _PRINTERS: dict[str, Printer] = {
     PODS.kind: POD_PRINTER,
     SERVICES.kind: SERVICE_PRINTER,
+    NODE_METRICS.kind: NODE_METRICS_PRINTER,
+    POD_METRICS.kind: POD_METRICS_PRINTER,
     NODES.kind: _NODE,
     EVENTS.kind: _EVENT,
     NAMESPACES.kind: Printer(

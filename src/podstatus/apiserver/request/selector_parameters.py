@@ -89,7 +89,7 @@ def _unescape(text: str) -> str:
 
 def _check_field(requirement: FieldRequirement, resource: ResourceInfo) -> FieldRequirement:
     field = _FIELD_ALIASES.get(requirement.field, requirement.field)
-    selectable = STRATEGIES[resource.plural].fields({})
+    selectable = {} if resource.computed else STRATEGIES[resource.plural].fields({})
     if field in selectable or field == NAME or (field == NAMESPACE and resource.namespaced):
         return msgspec.structs.replace(requirement, field=field)
     if selectable:

@@ -25,6 +25,7 @@ from podstatus.kube.objects.cluster import (
     ServiceAccount,
 )
 from podstatus.kube.objects.event import Event
+from podstatus.kube.objects.metrics import NodeMetrics, PodMetrics
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.service import Service
@@ -192,6 +193,7 @@ _TYPE_NAMES: Final[dict[Any, str]] = {int: "int32", int | str: "IntOrString", An
 _OBJECTS: Final = (
     *(Pod, Node, Event, Namespace, Lease, ConfigMap, Secret, ServiceAccount, Service),
     *(Binding, DeleteOptions, TokenRequest, TokenReview, SubjectAccessReview),
+    *(NodeMetrics, PodMetrics),
 )
 POD: Final = Schema(type="Pod")
 NODE: Final = Schema(type="Node")

@@ -28,6 +28,15 @@ class MemoryUsage(msgspec.Struct, frozen=True, kw_only=True):
 NO_MEMORY_USAGE = MemoryUsage()
 
 
+class CpuThrottling(msgspec.Struct, frozen=True, gc=False):
+    """Enforcement periods of a CPU limit since the container started."""
+
+    periods: int
+    """Elapsed periods in which the container had something to run."""
+    throttled: int
+    """Those in which it used up its quota before their end."""
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Resource usage at one time; None if a value is not known."""
 
@@ -46,6 +55,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Processes without their threads."""
     memory: MemoryUsage = NO_MEMORY_USAGE
     pressure: Pressures = NO_PRESSURES
+    throttling: CpuThrottling | None = None
+    """None also if no CPU limit has been enforced yet."""
 
 
 class DiskUsage(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from podstatus.kube.objects.cgroup_details import CpuDetails, DeviceIo, MemoryDetails
-from podstatus.kube.objects.usage import MemoryUsage
+from podstatus.kube.objects.usage import CpuThrottling, MemoryUsage
 from podstatus.runtime.process.cgroups.model.details_files import (
     read_cpu_details,
     read_devices,
@@ -121,6 +121,14 @@ def test_usage_is_that_of_all_descendants(version: CgroupVersion, read: ReadFile
         swap_bytes=5,
         swap_limit_bytes=None,
     )
+    assert used.throttling == CpuThrottling(10, 4)
+
+
+@pytest.mark.parametrize("stat", [None, "", "nr_periods 0\nnr_throttled 0", "usage_usec 5"])
+@pytest.mark.parametrize("version", [V1, V2])
+def test_throttling_is_unknown_without_periods(version: CgroupVersion, stat: str | None) -> None:
+    files = {} if stat is None else {"cpu/cpu.stat": stat}
+    assert read_usage(version, reader(files)).throttling is None
 
 
 @pytest.mark.parametrize(("version", "read"), READERS)

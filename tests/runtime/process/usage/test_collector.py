@@ -14,7 +14,7 @@ import pytest
 from podstatus.base.pressure import Pressure, Stall
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import DiskUsage, MemoryUsage, PodDiskUsage
+from podstatus.kube.objects.usage import CpuThrottling, DiskUsage, MemoryUsage, PodDiskUsage
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.shim.processes import boot_id
@@ -243,7 +243,9 @@ def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> 
     machine.cgroups.create(UID, "c1", ResourceRequirements())
     for folder, seconds in (("poduid-1", 9), ("poduid-1/c1", 3)):
         place = machine.base / folder
-        (place / "cpu.stat").write_text(f"usage_usec {seconds}000000\n")
+        (place / "cpu.stat").write_text(
+            f"usage_usec {seconds}000000\nnr_periods 50\nnr_throttled 20\n"
+        )
         (place / "memory.current").write_text(f"{10 * MI}\n")
         (place / "memory.stat").write_text(
             f"anon {5 * MI}\ninactive_file {4 * MI}\npgfault 70\npgmajfault 7\n"
@@ -270,6 +272,7 @@ def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> 
         swap_limit_bytes=0,
     )
     assert app.processes == 2
+    assert app.throttling == CpuThrottling(50, 20)
     assert app.pressure.io == Pressure(
         some=Stall(total_nanoseconds=12_000, avg10=1.5, avg60=0.25, avg300=0.0),
         full=Stall(total_nanoseconds=3_000, avg10=0.5, avg60=0.0, avg300=0.0),

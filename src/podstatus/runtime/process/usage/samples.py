@@ -106,6 +106,7 @@ def fill_missing(reading: CgroupUsage | None, other: CgroupUsage | None) -> Cgro
         pids=second.pids if first.pids is None else first.pids,
         processes=second.processes if first.processes is None else first.processes,
         pressure=first.pressure,
+        throttling=first.throttling,
     )
 
 
@@ -144,6 +145,7 @@ def to_usage(reading: UsageSample, previous: UsageSample | None, *, at: int) -> 
         processes=reading.usage.processes,
         memory=reading.usage.memory,
         pressure=reading.usage.pressure,
+        throttling=reading.usage.throttling,
     )
 
 

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from podstatus.base.pressure import NO_PRESSURES, Pressures, parse_pressure
 from podstatus.kube.objects.runtime_facts import ResourceFacts
-from podstatus.kube.objects.usage import NO_MEMORY_USAGE, MemoryUsage
+from podstatus.kube.objects.usage import NO_MEMORY_USAGE, CpuThrottling, MemoryUsage
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.cpu_and_memory_limits import (
     CPU_PERIOD_MICROSECONDS,
@@ -155,6 +155,7 @@ class CgroupUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Processes and threads."""
     processes: int | None = None
     pressure: Pressures = NO_PRESSURES
+    throttling: CpuThrottling | None = None
 
 
 def read_resource_facts(
@@ -196,8 +197,9 @@ def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
     stat = flat_keyed(read("memory", "memory.stat"))
     memory = _memory_v1(stat) if version is CgroupVersion.V1 else _memory_v2(stat, read)
     memory = structs.replace(memory, usage_bytes=read_memory_usage(version, read))
+    cpu_stat = flat_keyed(read("cpu", "cpu.stat"))
     return CgroupUsage(
-        cpu_seconds=_cpu_seconds(version, read),
+        cpu_seconds=_cpu_seconds(version, read, cpu_stat),
         memory_bytes=_working_set(version, memory.usage_bytes, stat),
         memory=memory,
         pids=parse_int(read("pids", "pids.current")),
@@ -206,6 +208,7 @@ def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
             memory=parse_pressure(read(PRESSURE, "memory.pressure")),
             io=parse_pressure(read(PRESSURE, "io.pressure")),
         ),
+        throttling=_throttling(cpu_stat),
     )
 
 
@@ -251,12 +254,20 @@ def _memory_limit(
     return bytes_to_memory_limit(limit)
 
 
-def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
+def _cpu_seconds(
+    version: CgroupVersion, read: ReadFile, cpu_stat: Mapping[str, int]
+) -> float | None:
     if version is CgroupVersion.V1:
         nanos = parse_int(read("cpuacct", "cpuacct.usage"))
         return None if nanos is None else nanos / 1e9
-    micros = flat_keyed(read("cpu", "cpu.stat")).get("usage_usec")
+    micros = cpu_stat.get("usage_usec")
     return None if micros is None else micros / 1e6
+
+
+def _throttling(cpu_stat: Mapping[str, int]) -> CpuThrottling | None:
+    """Return the periods, which the kernel counts under a limit only; None: there were none."""
+    periods = cpu_stat.get("nr_periods")
+    return CpuThrottling(periods, cpu_stat.get("nr_throttled", 0)) if periods else None
 
 
 def _memory_v1(stat: Mapping[str, int]) -> MemoryUsage:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.usage import Usage
 from podstatus.observe.history.sqlite_store import HistoryEntry
 
 if TYPE_CHECKING:  # it needs an event loop, which readers of these values do not
@@ -131,3 +132,15 @@ class SupportsPodSync(Protocol):
 
     def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
         """Return the sync state of a pod's status; None if it has none."""
+
+
+ContainerUsage = Mapping[PodUID, Mapping[str, Usage]]
+"""Usage of running containers, by pod and container name."""
+
+
+@runtime_checkable
+class SupportsContainerUsage(Protocol):
+    """A status view of a process that measures containers."""
+
+    def container_usage(self) -> ContainerUsage:
+        """Return the newest usage: the same object until it has been measured again."""

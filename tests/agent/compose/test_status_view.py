@@ -9,6 +9,7 @@ import pytest
 
 from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.sqlite_store import HistoryError
+from podstatus.observe.ports import SupportsContainerUsage
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PODS, a_pod, ask
 from tests.agent.compose.status_view_scene import SECONDS, a_node, find, is_ready, until
@@ -27,6 +28,14 @@ async def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
         await until(lambda: find(known, "web") is None)
         deleted = known.snapshot_cache.changed_since(before).deleted
         assert [gone.name for _, gone in deleted] == ["web"]
+
+
+async def test_the_usage_of_containers_is_the_same_object_until_it_is_measured_again(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with a_node(tmp_path, server) as known:
+        assert isinstance(known, SupportsContainerUsage)
+        assert known.container_usage() is known.container_usage()
 
 
 async def test_a_pod_that_was_rejected_is_gone_with_its_deletion(

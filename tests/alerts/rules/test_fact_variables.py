@@ -88,6 +88,7 @@ def test_a_pod_in_a_crash_loop() -> None:
         "reason": "CrashLoopBackOff", "exitCode": -1, "message": "back-off",
         "lastReason": "OOMKilled", "lastExitCode": 137, "ready": False, "started": False,
         "restarts": 4, "created": True,
+        "memoryUsedFraction": -1.0, "cpuThrottledFraction": -1.0,
     }  # fmt: skip
 
 

@@ -18,8 +18,9 @@ from podstatus.alerts.rules.load import LoadedRule, load_rules
 from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import NodeSummary
+from podstatus.observe.ports import ContainerUsage, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
@@ -81,11 +82,13 @@ class Unreliable:
         self._local = LocalEvaluator(rules)
         self.is_away = False
         self.gate: asyncio.Event | None = None
+        self.asked: list[str] = []
         self.switched_off: dict[str, str] = {}
 
     async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
         if self.is_away:
             raise EvaluatorError("it is away")
+        self.asked += [it.subject.name for it in questions]
         if self.gate is not None:
             await self.gate.wait()
         found = await self._local.evaluate(questions)
@@ -93,12 +96,34 @@ class Unreliable:
         return structs.replace(found, disabled=off)
 
 
+class MeasuringStatusView(FakeStatusView):
+    """A status view of a process that measures containers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.usage: ContainerUsage = {}
+
+    def container_usage(self) -> ContainerUsage:
+        return self.usage
+
+    def measure(self, **memory_percent: float) -> None:
+        """Measure the containers of these pods, which have a memory limit."""
+        self.usage = {
+            PodUID(f"uid-{name}"): {
+                "app": Usage(
+                    at=0, memory_bytes=round(used * 10), memory=MemoryUsage(limit_bytes=1000)
+                )
+            }
+            for name, used in memory_percent.items()
+        }
+
+
 class Scene:
     """Rules and their subjects. Another scene can continue from its store."""
 
     def __init__(self, rules: str = RULES, *, store: Path | None = None) -> None:
         self.clock = FakeClock()
-        self.known = FakeStatusView()
+        self.known = MeasuringStatusView()
         self.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
         self.received = Heard()
         self.rules = rules
@@ -334,6 +359,65 @@ async def test_restarts_and_foreign_writes_are_counted() -> None:
         assert sorted(scene.received.words[2:]) == ["Foreign web resolved", "Restarts web resolved"]
 
 
+MEMORY_RULES = """
+rules:
+- {name: Full, expr: 'pod.containers.exists(c, c.memoryUsedFraction > 0.9)', for: 30s}
+"""
+
+
+async def test_usage_is_evaluated_when_it_has_changed_enough() -> None:
+    scene = Scene(MEMORY_RULES)
+    scene.put(*(a_pod(name) for name in ("web", "db", "idle")))
+    scene.known.measure(web=50, db=50)
+    async with scene.running() as alerting:
+        await scene.passes(6)
+        for step in range(20):
+            scene.known.measure(web=50 + step * 2.2, db=50 + step % 2)
+            await scene.passes(10)
+        assert shown(alerting) == ["Full web pending"]
+        asked = [name for name in scene.evaluator.asked if name != "node-1"]
+        assert (asked.count("idle"), asked.count("db")) == (1, 1)
+        assert 18 <= asked.count("web") <= 21
+        await scene.passes(30)
+        assert scene.received.words == ["Full web firing"]
+        scene.known.measure(db=50)
+        await scene.passes(6)
+        assert scene.received.words[1:] == ["Full web resolved"]
+
+
+async def test_usage_that_is_measured_again_without_a_change_costs_nothing() -> None:
+    scene = Scene(MEMORY_RULES)
+    names = [f"p{number}" for number in range(300)]
+    scene.put(*map(a_pod, names))
+    async with scene.running():
+        await scene.passes(6)
+        before = len(scene.evaluator.asked)
+        for percent in (50, 51, 50.5, 51.5):
+            scene.known.measure(**dict.fromkeys(names, percent))
+            await scene.passes(10)
+        assert len(scene.evaluator.asked) - before == len(names)
+
+
+@pytest.mark.parametrize(("used", "state"), [(95, "firing"), (40, "resolved")])
+async def test_usage_that_is_not_measured_yet_ends_nothing_after_a_restart(
+    tmp_path: Path, used: int, state: str
+) -> None:
+    scene = Scene(MEMORY_RULES, store=tmp_path / "alerts.db")
+    scene.put(a_pod())
+    scene.known.measure(web=95)
+    async with scene.running():
+        await scene.passes(40)
+    assert scene.received.words == ["Full web firing"]
+    scene.known.usage = {}
+    scene.received.alerts.clear()
+    async with scene.running() as alerting:
+        await scene.passes(20)
+        assert shown(alerting) == ["Full web firing"]
+        scene.known.measure(web=used)
+        await scene.passes(10)
+        assert shown(alerting) == [f"Full web {state}"]
+
+
 async def test_nodes_are_sampled() -> None:
     scene = Scene()
     async with scene.running():
@@ -356,7 +440,7 @@ async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
     scene.put(a_pod(ready=False), a_pod("gone", ready=False), a_pod("well", ready=False))
     async with scene.running():
         await scene.passes(12)
-    scene.known = FakeStatusView()
+    scene.known = MeasuringStatusView()
     scene.has_pods = False
     async with scene.running() as alerting:
         await scene.passes(3)
@@ -416,7 +500,7 @@ async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Pa
         await scene.passes(21)
     scene.received.alerts.clear()
     scene.action = Action(kind="mail")
-    scene.known = FakeStatusView()
+    scene.known = MeasuringStatusView()
     scene.has_pods = False
     async with scene.running():
         await scene.passes(1)

@@ -89,6 +89,21 @@ async def test_node_and_pods_are_in_one_snapshot() -> None:
     assert first.pods == {UID: Usage(at=1, memory_bytes=5)}
 
 
+async def test_each_snapshot_has_its_own_containers() -> None:
+    """Readers notice a new measurement by it, also if a runtime returns one mapping always."""
+    shared = {UID: {"app": Usage(at=1, memory_bytes=5)}}
+    disk = DiskReader(Path("/"), read=lambda _: DISK)
+    usage = NodeUsage(
+        disk,
+        clock=FakeClock(),
+        runtime=RuntimeUsage(containers=lambda: shared),
+        read=lambda: busy(1, 2),
+    )
+    first, second = await usage.sample_once(), await usage.sample_once()
+    assert first.containers == second.containers == shared
+    assert first.containers is not second.containers
+
+
 async def test_a_wall_clock_jump_does_not_disturb_the_forecast_of_a_full_disk() -> None:
     clock, used = FakeClock(), 40 * GI
     disk = DiskReader(

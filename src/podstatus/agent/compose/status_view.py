@@ -10,9 +10,17 @@ from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.ports import (
+    ContainerUsage,
+    Freshness,
+    NodeSummary,
+    PodSyncProgress,
+    SyncState,
+)
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
+
+_NO_USAGE: ContainerUsage = {}
 
 
 class NodeStatusView:
@@ -93,6 +101,11 @@ class NodeStatusView:
             unsent=len(entry.unsent),
             oldest_unsent_seconds=entry.unsent_seconds(self._clock.monotonic()) or 0.0,
         )
+
+    def container_usage(self) -> ContainerUsage:
+        """Return the newest usage of running containers; nothing before the first measurement."""
+        snapshot = self._node.usage.snapshot
+        return _NO_USAGE if snapshot is None else snapshot.containers
 
     def freshness(self) -> Freshness:
         """Return the time since the API server and the runtime last answered."""

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from podstatus.alerts.model import Scope
+from podstatus.alerts.rules.container_usage import NO_LOAD, ContainerLoad, PodLoad
 from podstatus.alerts.rules.windows import WINDOW_NANOS, WindowCounts
 from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
@@ -79,6 +80,17 @@ CONTAINER_FACTS = (
     Fact("started", "bool", "Whether it runs and its startup probe, if any, has succeeded."),
     Fact("restarts", "int", "Number of restarts."),
     Fact("created", "bool", "Whether the runtime has created it, now or before."),
+    Fact(
+        "memoryUsedFraction",
+        "double",
+        "Working set as a fraction of its memory limit; -1 also if there is no limit.",
+    ),
+    Fact(
+        "cpuThrottledFraction",
+        "double",
+        "Fraction of the periods of its CPU limit in 5 minutes in which it was throttled; "
+        "-1 also if there is no limit.",
+    ),
 )
 """Facts of each element of `pod.containers`."""
 
@@ -130,11 +142,17 @@ Facts = Mapping[str, Any]
 UNKNOWN = -1
 _SECOND = 1_000_000_000
 _NO_COUNTS = WindowCounts()
+_NO_LOADS: PodLoad = {}
 _MAX_LISTED_RULES = 10
 """Rule names in the fact node.rulesOverBudget."""
 
 
-def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> dict[str, Any]:
+def pod_facts(
+    pod: PodSummary,
+    now: int,
+    counts: WindowCounts = _NO_COUNTS,
+    load: PodLoad = _NO_LOADS,
+) -> dict[str, Any]:
     """Return the facts of a pod at `now`."""
     return {
         "pod.name": pod.name,
@@ -153,7 +171,10 @@ def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> d
         "pod.restarts": pod.restarts,
         "pod.health": pod_health(pod, Time.from_unix_nanos(now)).state.value,
         "pod.conditions": {condition.type: condition.status for condition in pod.conditions},
-        "pod.containers": [container_facts(container) for container in pod.containers],
+        "pod.containers": [
+            container_facts(container, load.get(container.name, NO_LOAD))
+            for container in pod.containers
+        ],
         "pod.readyChanges10m": counts.ready_changes,
         "pod.restarts10m": counts.restarts,
         "pod.foreignWrites10m": counts.foreign_writes,
@@ -177,7 +198,7 @@ def _change_times(pod: PodSummary) -> Iterable[int]:
     return ()
 
 
-def container_facts(container: ContainerSummary) -> dict[str, Any]:
+def container_facts(container: ContainerSummary, load: ContainerLoad = NO_LOAD) -> dict[str, Any]:
     state, last = container.state, container.last_state
     return {
         "name": container.name,
@@ -193,7 +214,13 @@ def container_facts(container: ContainerSummary) -> dict[str, Any]:
         "started": container.started is True,
         "restarts": container.restarts,
         "created": container.created,
+        "memoryUsedFraction": _known_fraction(load.memory_used_fraction),
+        "cpuThrottledFraction": _known_fraction(load.cpu_throttled_fraction),
     }
+
+
+def _known_fraction(fraction: float | None) -> float:
+    return float(UNKNOWN) if fraction is None else fraction
 
 
 def _exit_code(state: ContainerStateSummary | None) -> int:
@@ -288,6 +315,8 @@ def _trial_input(facts: tuple[Fact, ...], values: dict[str, Any]) -> dict[str, A
 
 POD_WINDOW_FACTS = frozenset(("pod.readyChanges10m", "pod.restarts10m", "pod.foreignWrites10m"))
 """Incomplete until a pod has been watched for the length of the window."""
+MEMORY_FACT, THROTTLING_FACT = "memoryUsedFraction", "cpuThrottledFraction"
+"""Facts of containers that are incomplete until usage was measured, for a window."""
 _SERVER_AGE = "sync.serverAgeSeconds"
 _SEND_FACTS = frozenset(fact.name for fact in SYNC_FACTS) - {"sync.serverReachable", _SERVER_AGE}
 _FIRST_SYNC_NANOS = 60 * 1_000_000_000

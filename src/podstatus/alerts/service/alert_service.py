@@ -4,8 +4,9 @@
     tasks.create_task(service.run())
     service.alerts()
 
-A pod is evaluated when the snapshot cache reports a change, and when a fact changes by time alone:
-a window of ten minutes moves, a `for` expires. Nodes and the status sync are few and are sampled.
+A pod is evaluated when the snapshot cache reports a change, when its measured usage has changed
+enough, and when a fact changes by time alone: a window of ten minutes moves, a `for` expires. Nodes
+and the status sync are few and are sampled.
 After a start no alert resolves before the state is complete again.
 """
 
@@ -33,7 +34,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.ports import StatusView
+from podstatus.observe.ports import ContainerUsage, StatusView, SupportsContainerUsage
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +95,8 @@ class AlertService:
         self._readiness = readiness
         self._clock = clock
         self._heartbeat = heartbeat
+        self._usage_view = view if isinstance(view, SupportsContainerUsage) else None
+        self._usage: ContainerUsage | None = None
         self._wall_times = WallTimes(clock)
         self._pods = PodSubjects(view.snapshot_cache, engine)
         self._nodes = NodeSubjects(view, engine)
@@ -159,6 +162,7 @@ class AlertService:
         """
         if self._wall_times.update():
             self._dispatch(self._engine.waiting())
+        self._take_usage()
         try:
             await self._evaluate_pods(self._pods.pop_changed())
             await self._evaluate_pods(self._pods.pop_due(self._clock.monotonic()))
@@ -170,6 +174,15 @@ class AlertService:
         await self._sample_nodes()
         # After a restart their rules may have other actions.
         self._dispatch(self._engine.resumed())
+
+    def _take_usage(self) -> None:
+        """Take the usage of containers, if it was measured since the last call."""
+        if self._usage_view is None:
+            return
+        usage = self._usage_view.container_usage()
+        if usage is not self._usage:
+            self._usage = usage
+            self._pods.usage_measured(usage, self._clock.monotonic())
 
     async def _evaluate_pods(self, uids: Sequence[PodUID]) -> None:
         for first in range(0, len(uids), _BATCH_SIZE):

@@ -1,7 +1,7 @@
 """The pods and nodes to evaluate, with their facts.
 
-Pods change in the snapshot cache and by the ten-minute windows; nodes and the status sync are
-sampled periodically.
+Pods change in the snapshot cache, by the ten-minute windows and by their usage; nodes and the
+status sync are sampled periodically.
 """
 
 import logging
@@ -10,8 +10,11 @@ from collections.abc import Iterable, Sequence
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
+from podstatus.alerts.rules.container_usage import ContainerLoads
 from podstatus.alerts.rules.fact_variables import (
+    MEMORY_FACT,
     POD_WINDOW_FACTS,
+    THROTTLING_FACT,
     Facts,
     next_health_change,
     node_facts,
@@ -22,7 +25,7 @@ from podstatus.alerts.rules.fact_variables import (
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.base.timer_heap import TimerHeap
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.ports import StatusView
+from podstatus.observe.ports import ContainerUsage, StatusView
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 
@@ -39,6 +42,7 @@ class PodSubjects:
         self._cache = cache
         self._engine = engine
         self._windows = PodWindows()
+        self._loads = ContainerLoads()
         self._timers: TimerHeap[PodUID] = TimerHeap()
         """When a fact of a pod changes by time alone."""
         self._subjects: dict[PodUID, Subject] = {}
@@ -63,6 +67,10 @@ class PodSubjects:
         if uid in self._subjects:
             self._windows.foreign_write(uid, now)
             self._requeued.append(uid)
+
+    def usage_measured(self, usage: ContainerUsage, now: int) -> None:
+        """Take the usage of containers, and evaluate the pods for which it matters."""
+        self._requeued += (uid for uid in self._loads.update(usage, now) if uid in self._subjects)
 
     def pop_changed(self) -> Sequence[PodUID]:
         """Return the pods to evaluate, including removed ones, and mark the changes as read."""
@@ -114,10 +122,11 @@ class PodSubjects:
 
     def _request(self, pod: PodSummary, now: int, wall: int) -> EvaluationRequest:
         self._windows.update(pod, now)
-        facts = pod_facts(pod, wall, self._windows.counts(pod.uid, now))
+        counts, load = self._windows.counts(pod.uid, now), self._loads.evaluate(pod.uid)
+        facts = pod_facts(pod, wall, counts, load)
         subject = self._subjects[pod.uid] = self._subject(pod)
         complete_at = self._windows.full_at(pod.uid)
-        warming_up = POD_WINDOW_FACTS if now < complete_at else frozenset[str]()
+        warming_up = self._warming_up(pod.uid) if now < complete_at else frozenset[str]()
         times = []
         if (moves := self._windows.next_change(pod.uid)) is not None:
             times.append(moves)
@@ -131,6 +140,10 @@ class PodSubjects:
             self._timers.cancel(pod.uid)
         return EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=warming_up)
 
+    def _warming_up(self, uid: PodUID) -> frozenset[str]:
+        memory = () if self._loads.is_measured(uid) else (MEMORY_FACT,)
+        return POD_WINDOW_FACTS.union((THROTTLING_FACT, *memory))
+
     def _subject(self, pod: PodSummary) -> Subject:
         subject = self._subjects.get(pod.uid)
         if subject is not None and subject.node == pod.node:
@@ -141,6 +154,7 @@ class PodSubjects:
 
     def _forget(self, uid: PodUID, now: int) -> list[Alert]:
         self._windows.forget(uid)
+        self._loads.forget(uid)
         self._timers.cancel(uid)
         subject = self._subjects.pop(uid, None)
         return [] if subject is None else self._engine.subject_removed(subject, now)

@@ -116,7 +116,8 @@ class NodeUsage:
             machine=machine,
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,
-            containers=self._runtime.containers(),
+            # A new object, by which readers notice a new measurement.
+            containers=dict(self._runtime.containers()),
             disks=self._runtime.disks(),
             system=self._read_system(at),
         )

@@ -8,6 +8,7 @@ import msgspec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.summary.node_load import NodeLoad
 
 if TYPE_CHECKING:  # it needs an event loop, which readers of these values do not
     from podstatus.observe.snapshot_cache import SnapshotCache
@@ -68,9 +69,10 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     requested: Mapping[str, str] = {}
     """Sum of the pods' requests of CPU and memory, as quantities."""
     used: Mapping[str, float] = {}
-    """Measured usage: `cpu` in cores, `memory` in bytes, `pids`; unknown ones are missing."""
+    """The usage of `load` by resource; unknown ones are missing."""
     used_fractions: Mapping[str, float] = {}
-    """Used fractions from 0 to 1: `cpu`, `memory`, and `disk`, the disk of the root directory."""
+    """The used fractions of `load` by resource; unknown ones are missing."""
+    load: NodeLoad = NodeLoad()
     disk_full_in_seconds: float | None = None
     """At the rate of the last hour; None: unknown, or the disk does not fill up."""
     pods: int = 0

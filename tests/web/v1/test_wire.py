@@ -23,6 +23,7 @@ from podstatus.observe.summary.container_state import (
     format_container_state,
     parse_container_state,
 )
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ContainerSummary, summarize_pod
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import status_transitions
@@ -76,6 +77,17 @@ PODS = (
 )
 
 
+NODE_LOAD = NodeLoad(
+    cpu=ResourceLoad(
+        used=0.12345,
+        allocatable=2.0,
+        used_fraction=0.0617,
+        averages={"1m": LoadAverage(used=0.12345, used_fraction=0.0617, covered_seconds=9.9999)},
+    ),
+    age_seconds=0.00049,
+)
+
+
 def fill(scene: Scene) -> None:
     view = scene.view
     for pod in PODS:
@@ -86,6 +98,7 @@ def fill(scene: Scene) -> None:
             ready=True,
             used={"cpu": 0.5},
             used_fractions={"cpu": 0.25},
+            load=NODE_LOAD,
             disk_full_in_seconds=60.0,
             lease_age_seconds=1.5,
         )
@@ -139,6 +152,17 @@ def test_every_endpoint_with_a_response_is_tested() -> None:
 async def test_no_key_of_a_response_has_an_underscore(scene: Scene) -> None:
     for pattern, text in (await answers(scene)).items():
         assert with_underscore(json.loads(text)) == [], pattern
+
+
+async def test_a_load_is_rounded_and_what_is_unknown_is_left_out(scene: Scene) -> None:
+    load = json.loads((await answers(scene))["/v1/nodes/{name}"])["node"]["load"]
+    assert load["cpu"] == {
+        "used": 0.123,
+        "allocatable": 2,
+        "usedFraction": 0.062,
+        "averages": {"1m": {"used": 0.123, "usedFraction": 0.062, "coveredSeconds": 10}},
+    }
+    assert (load["memory"], load["ageSeconds"]) == ({}, 0)
 
 
 def test_no_key_or_parameter_of_the_openapi_document_has_an_underscore() -> None:

@@ -18,7 +18,7 @@ from podstatus.observe.ports import (
     SyncState,
 )
 from podstatus.observe.snapshot_cache import SnapshotCache
-from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
+from podstatus.observe.summary.node import requested_resources, summarize_node, with_load
 
 _NO_USAGE: ContainerUsage = {}
 
@@ -50,16 +50,14 @@ class NodeStatusView:
         """Return the agent's own Node by name."""
         node = self._node_cache.current()
         running = [pod.spec for pod in self._pods.pod_manager.pods() if not self._has_ended(pod)]
-        snapshot = self._node.usage.snapshot
         summary = summarize_node(
             node,
             pods=len(running),
             requested=self._total_requests(running),
-            used=None if snapshot is None else snapshot.node,
-            used_fractions=used_fractions(snapshot),
             disk_full_in_seconds=self._node.usage.disk_full_in_seconds,
             lease_age_seconds=self._node.lease.age_seconds,
         )
+        summary = with_load(summary, self._node.usage.measured, self._clock.monotonic())
         return {summary.name: summary}
 
     def _has_ended(self, pod: Pod) -> bool:

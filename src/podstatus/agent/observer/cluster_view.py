@@ -28,7 +28,7 @@ from podstatus.observe.summary.cluster import (
     to_cluster_pod,
     to_node_lease,
 )
-from podstatus.observe.summary.node import NodeLoads
+from podstatus.observe.summary.node import PodTotalsByNode
 from podstatus.observe.summary.pod import PodSummary
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -65,7 +65,7 @@ class ClusterView:
     ) -> None:
         """`history_writer` records the transitions of pods; None: no history."""
         self.cache = cache
-        self.loads = NodeLoads()
+        self.pod_totals = PodTotalsByNode()
         self._history_writer = history_writer
         self._clock = clock
         self._renewals: dict[str, tuple[int, float]] = {}
@@ -159,12 +159,12 @@ class ClusterView:
     def _pod_changed(self, change: ObjectChange[ClusterPod]) -> None:
         match change:
             case Added(pod) | Updated(_, pod):
-                self.loads.put(pod.summary.uid, pod.summary.node, pod.requests)
+                self.pod_totals.put(pod.summary.uid, pod.summary.node, pod.requests)
                 # A change outside of the summary, such as an annotation, is not recorded.
                 if self.cache.put(pod.summary) and self._history_writer is not None:
                     self._history_writer.pod_changed(pod.summary)
             case Removed(pod):
-                self.loads.remove(pod.summary.uid)
+                self.pod_totals.remove(pod.summary.uid)
                 self.cache.remove(pod.summary.uid)
                 if self._history_writer is not None:
                     self._history_writer.pod_finished(pod.summary)
@@ -195,11 +195,11 @@ class ClusterStatusView:
 
     def _node_summary(self, node: ClusterNode) -> NodeSummary:
         name = node.metadata.name
-        load = self._view.loads.get(name)
+        totals = self._view.pod_totals.get(name)
         return structs.replace(
             node.summary,
-            pods=load.pods,
-            requested=load.requested,
+            pods=totals.pods,
+            requested=totals.requested,
             lease_age_seconds=self._view.lease_age(name),
         )
 

@@ -9,6 +9,14 @@ from podstatus.base.pressure import NO_PRESSURES, Pressures
 from podstatus.kube.objects.cgroup_details import CgroupDetails
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import NO_MEMORY_USAGE, MemoryUsage, PodDiskUsage, Usage
+from podstatus.node.decide.measured_usage import (
+    CPU,
+    DISK,
+    INODES,
+    MEMORY,
+    PIDS,
+    NodeUsageSample,
+)
 
 
 class CpuTimes(msgspec.Struct, frozen=True):
@@ -122,6 +130,33 @@ def node_usage(machine: MachineReading, before: MachineReading | None, at: int) 
         memory=structs.replace(machine.memory, limit_bytes=machine.memory_bytes),
         pressure=machine.pressure,
     )
+
+
+def usage_sample(snapshot: UsageSnapshot) -> NodeUsageSample:
+    """Return the usage of the node in a snapshot, by resource."""
+    machine, node, disk = snapshot.machine, snapshot.node, snapshot.machine.disk
+    used: dict[str, float | None] = {
+        CPU: node.cpu_cores,
+        MEMORY: node.memory_bytes,
+        PIDS: node.pids,
+    }
+    capacity: dict[str, float | None] = {
+        CPU: machine.cores,
+        MEMORY: machine.memory_bytes,
+        PIDS: machine.max_pids,
+    }
+    if disk is not None:
+        used[DISK] = disk.used_bytes
+        # As df does: space reserved for root counts neither as used nor as available.
+        capacity[DISK] = disk.used_bytes + disk.available_bytes
+    if disk is not None and disk.inodes:
+        used[INODES] = disk.inodes - disk.inodes_free
+        capacity[INODES] = disk.inodes
+    return NodeUsageSample(at=snapshot.monotonic, used=_known(used), capacity=_known(capacity))
+
+
+def _known(amounts: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(amount) for name, amount in amounts.items() if amount is not None}
 
 
 def with_cpu_cores(usage: Usage, before: Usage | None) -> Usage:

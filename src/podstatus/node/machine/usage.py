@@ -11,12 +11,14 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import PodDiskUsage, Usage
+from podstatus.node.decide.measured_usage import MeasuredUsage
 from podstatus.node.decide.readings import (
     DiskReading,
     MachineReading,
     SystemUsage,
     UsageSnapshot,
     node_usage,
+    usage_sample,
     with_cpu_cores,
 )
 from podstatus.node.machine.kernel_counters import read_own_usage
@@ -73,12 +75,18 @@ class NodeUsage:
         self._heartbeat = heartbeat
         self._on_reading = on_reading
         self._snapshot: UsageSnapshot | None = None
+        self._measured = MeasuredUsage()
         self._forecast = DiskForecast()
 
     @property
     def disk_full_in_seconds(self) -> float | None:
         """Seconds until the disk is full at the current rate; None if unknown or not filling."""
         return self._forecast.full_in_seconds
+
+    @property
+    def measured(self) -> MeasuredUsage:
+        """The usage of the node with its moving averages."""
+        return self._measured
 
     @property
     def snapshot(self) -> UsageSnapshot | None:
@@ -122,6 +130,7 @@ class NodeUsage:
             system=self._read_system(at),
         )
         self._snapshot = snapshot
+        self._measured = self._measured.add(usage_sample(snapshot))
         if disk is not None:
             self._forecast.add_sample(disk, self._clock.monotonic())
         return snapshot

@@ -1,20 +1,26 @@
 """Summarize a node, and add up the pods and resource requests of each node.
 
-The load of a node is updated as pods are added, moved and deleted.
+The totals of a node are updated as pods are added, moved and deleted. Its load is in `node_load`.
 """
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_spec import PodSpec
-from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.node.decide.readings import UsageSnapshot
+from podstatus.node.decide.measured_usage import MeasuredUsage
 from podstatus.observe.ports import NodeSummary
+from podstatus.observe.summary.node_load import (
+    DeclaredResources,
+    node_load,
+    used_amounts,
+    used_fractions,
+)
 
 _SUMMARY_RESOURCES = ("cpu", "memory")
 
@@ -24,12 +30,10 @@ def summarize_node(
     *,
     pods: int,
     requested: Mapping[str, str],
-    used: Usage | None = None,
-    used_fractions: Mapping[str, float] | None = None,
     disk_full_in_seconds: float | None = None,
     lease_age_seconds: float | None = None,
 ) -> NodeSummary:
-    """Return the summary of a node, with measurements from other sources."""
+    """Return the summary of a node without its load."""
     status = node.status
     conditions = {condition.type: condition for condition in status.conditions or ()}
     ready = conditions.get("Ready")
@@ -42,13 +46,25 @@ def summarize_node(
         capacity=_format_quantities(status.capacity),
         allocatable=_format_quantities(status.allocatable),
         requested=requested,
-        used=_usage_amounts(used),
-        used_fractions=used_fractions or {},
         disk_full_in_seconds=disk_full_in_seconds,
         pods=pods,
         lease_age_seconds=lease_age_seconds,
         version=status.node_info.kubelet_version,
         labels=dict(node.metadata.labels or {}),
+    )
+
+
+def with_load(summary: NodeSummary, usage: MeasuredUsage, now: int) -> NodeSummary:
+    """Return the summary with the load at `now`, of the clock of the samples."""
+    declared = DeclaredResources(
+        pods=summary.pods,
+        requested=summary.requested,
+        allocatable=summary.allocatable,
+        capacity=summary.capacity,
+    )
+    load = node_load(usage, declared, now)
+    return structs.replace(
+        summary, load=load, used=used_amounts(load), used_fractions=used_fractions(load)
     )
 
 
@@ -80,50 +96,24 @@ def _add_quantities(one: Quantity, other: Quantity) -> Quantity:
         return one if one.compare(other) < 0 else other
 
 
-def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
-    """Return the used fraction of each resource, 0 to 1; unknown ones are missing."""
-    if snapshot is None:
-        return {}
-    machine, used = snapshot.machine, snapshot.node
-    parts: dict[str, tuple[float | None, float]] = {
-        "cpu": (used.cpu_cores, machine.cores),
-        "memory": (used.memory_bytes, machine.memory_bytes),
-    }
-    if (disk := machine.disk) is not None:
-        # As df does: space reserved for root counts neither as used nor as available.
-        parts["disk"] = disk.used_bytes, disk.used_bytes + disk.available_bytes
-    return {
-        name: min(1.0, part / whole)
-        for name, (part, whole) in parts.items()
-        if part is not None and whole > 0
-    }
-
-
 def _format_quantities(amounts: Mapping[str, Quantity] | None) -> dict[str, str]:
     return {name: quantity.canonical for name, quantity in (amounts or {}).items()}
 
 
-def _usage_amounts(used: Usage | None) -> dict[str, float]:
-    if used is None:
-        return {}
-    amounts = {"cpu": used.cpu_cores, "memory": used.memory_bytes, "pids": used.pids}
-    return {name: float(amount) for name, amount in amounts.items() if amount is not None}
-
-
-class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
+class PodTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Number and total requests of the pods on a node."""
 
     pods: int = 0
     requested: Mapping[str, str] = {}
 
 
-class NodeLoads:
-    """The load of all nodes. The sum of a node is recomputed after a change of one of its pods."""
+class PodTotalsByNode:
+    """The totals of all nodes. Those of a node are recomputed after a change of one of its pods."""
 
     def __init__(self) -> None:
         self._nodes: dict[PodUID, str] = {}
         self._requests: dict[str, dict[PodUID, Mapping[str, Quantity]]] = {}
-        self._totals: dict[str, NodeLoad] = {}
+        self._totals: dict[str, PodTotals] = {}
 
     def put(self, uid: PodUID, node: str, requests: Mapping[str, Quantity] | None) -> None:
         """Set the requests of a pod; None if it is not bound to a node, or has terminated."""
@@ -146,11 +136,11 @@ class NodeLoads:
             del self._requests[node]
         self._totals.pop(node, None)
 
-    def get(self, node: str) -> NodeLoad:
-        load = self._totals.get(node)
-        if load is None:
+    def get(self, node: str) -> PodTotals:
+        totals = self._totals.get(node)
+        if totals is None:
             pods = self._requests.get(node, {})
-            load = self._totals[node] = NodeLoad(
+            totals = self._totals[node] = PodTotals(
                 pods=len(pods), requested=total_requests(pods.values())
             )
-        return load
+        return totals

@@ -26,6 +26,7 @@ from podstatus.observe.ports import (
 )
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import PodHealth, pod_health
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import Transition
 
@@ -219,6 +220,8 @@ def _round_value(value: object) -> object:
         case float():
             return int(value) if value.is_integer() else round(value, 3)
         case Freshness() | SyncState() | PodSyncProgress() | NodeSummary():
+            return round_floats(value)
+        case NodeLoad() | ResourceLoad() | LoadAverage():
             return round_floats(value)
         case [NodeSummary(), *_]:
             return tuple(map(_round_value, value))

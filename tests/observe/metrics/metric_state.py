@@ -26,6 +26,7 @@ from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
 from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
@@ -164,7 +165,22 @@ class Watched:
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         """One node."""
-        return {"n": NodeSummary(name="n", ready=True, lease_age_seconds=4.0)}
+        load = NodeLoad(
+            cpu=ResourceLoad(
+                used=1.5,
+                requested=0.5,
+                allocatable=2.0,
+                used_fraction=0.75,
+                requested_fraction=0.25,
+                averages={
+                    "1m": LoadAverage(used=1.25, covered_seconds=60.0),
+                    "5m": LoadAverage(used=1.25, covered_seconds=299.0),
+                },
+            ),
+            pods=ResourceLoad(used=3.0),
+            age_seconds=6.0,
+        )
+        return {"n": NodeSummary(name="n", ready=True, lease_age_seconds=4.0, load=load)}
 
     def sync(self) -> SyncState | None:
         """A status update in flight."""

@@ -115,6 +115,14 @@ podstatus_ready_pods{node=n} 0
 podstatus_container_restarts{node=n} 0
 podstatus_node_ready{node=n} 1
 podstatus_node_lease_age_seconds{node=n} 4
+podstatus_node_used{node=n,resource=cpu} 1.5
+podstatus_node_used{node=n,resource=pods} 3
+podstatus_node_requested{node=n,resource=cpu} 0.5
+podstatus_node_allocatable{node=n,resource=cpu} 2
+podstatus_node_used_ratio{node=n,resource=cpu} 0.75
+podstatus_node_requested_ratio{node=n,resource=cpu} 0.25
+podstatus_node_used_average{node=n,resource=cpu,window=1m} 1.25
+podstatus_node_usage_age_seconds{node=n} 6
 podstatus_status_unsent{} 3
 podstatus_status_age_seconds{} 1.5
 podstatus_status_in_flight{} 2
@@ -178,6 +186,11 @@ def test_the_values_are_these(page: str, lines: str) -> None:
     for line in lines.strip().splitlines():
         name, _, value = line.rpartition(" ")
         assert collected.get(name) == pytest.approx(float(value)), name
+
+
+def test_an_average_of_a_part_of_its_window_has_no_value() -> None:
+    names = [it for it in values(pages(Watched())["/metrics"]) if "used_average" in it]
+    assert names == ["podstatus_node_used_average{node=n,resource=cpu,window=1m}"]
 
 
 def test_how_pods_are_adds_up_to_all_pods() -> None:

@@ -30,6 +30,51 @@ NODE_READY = gauge("podstatus_node_ready", "1 if the node is Ready, 0 otherwise.
 NODE_LEASE_AGE = gauge(
     "podstatus_node_lease_age_seconds", "Seconds since the node lease was last renewed.", "node"
 )
+NODE_USED = gauge(
+    "podstatus_node_used",
+    "Measured usage of a node, by resource: cpu in cores, memory and disk in bytes, the number of "
+    "inodes, pids and pods. No value while it is not measured.",
+    "node",
+    "resource",
+)
+NODE_USED_AVERAGE = gauge(
+    "podstatus_node_used_average",
+    "Exponentially weighted moving average of the usage of a node over the window 1m, 5m or 15m, "
+    "as the Unix load average. No value until the whole window has been measured.",
+    "node",
+    "resource",
+    "window",
+)
+NODE_REQUESTED = gauge(
+    "podstatus_node_requested",
+    "Sum of the requests of the pods of a node that have not terminated, by resource: cpu in "
+    "cores, memory in bytes.",
+    "node",
+    "resource",
+)
+NODE_ALLOCATABLE = gauge(
+    "podstatus_node_allocatable",
+    "What pods can use of a node, by resource; of disk, inodes and pids the capacity.",
+    "node",
+    "resource",
+)
+NODE_USED_RATIO = gauge(
+    "podstatus_node_used_ratio",
+    "Usage of a node divided by what is allocatable, by resource.",
+    "node",
+    "resource",
+)
+NODE_REQUESTED_RATIO = gauge(
+    "podstatus_node_requested_ratio",
+    "Requests of the pods of a node divided by what is allocatable, by resource.",
+    "node",
+    "resource",
+)
+NODE_USAGE_AGE = gauge(
+    "podstatus_node_usage_age_seconds",
+    "Seconds since the usage of a node was last measured.",
+    "node",
+)
 
 # Status sync
 

@@ -1,7 +1,7 @@
 """Collect podstatus' own metrics, of an agent or of a whole cluster."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import psutil
@@ -12,11 +12,20 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import POD_PHASES, PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.node.decide.measured_usage import WINDOWS
 from podstatus.observe.metrics import podstatus_catalog as table
-from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_label, single
+from podstatus.observe.metrics.model import (
+    Labels,
+    LazySamples,
+    Metric,
+    Samples,
+    by_label,
+    single,
+)
 from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
 from podstatus.observe.ports import HistoryCounts, StatusView, SyncState
 from podstatus.observe.summary.health import pod_health
+from podstatus.observe.summary.node_load import NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.status.counters import Counts
 
@@ -94,7 +103,7 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
     yield Samples(table.RESTARTS, restarts)
 
 
-def _node_samples(view: StatusView) -> Iterator[Samples]:
+def _node_samples(view: StatusView) -> Iterator[Samples | LazySamples]:
     nodes = view.nodes()
     yield by_label(table.NODE_READY, {name: int(node.ready) for name, node in nodes.items()})
     ages = {
@@ -103,6 +112,36 @@ def _node_samples(view: StatusView) -> Iterator[Samples]:
         if node.lease_age_seconds is not None
     }
     yield by_label(table.NODE_LEASE_AGE, ages)
+    yield partial(_load_samples, {name: node.load for name, node in nodes.items()})
+
+
+def _load_samples(nodes: Mapping[str, NodeLoad]) -> Iterator[Samples]:
+    loads = {
+        (node, name): resource
+        for node, load in nodes.items()
+        for name, resource in load.by_resource().items()
+    }
+    for metric, amount in _LOAD_METRICS:
+        amounts = ((labels, amount(load)) for labels, load in loads.items())
+        yield Samples(metric, {labels: it for labels, it in amounts if it is not None})
+    averages: dict[Labels, float] = {
+        (*labels, window): average.used
+        for labels, load in loads.items()
+        for window in WINDOWS
+        if (average := load.complete_average(window)) is not None
+    }
+    yield Samples(table.NODE_USED_AVERAGE, averages)
+    ages = {node: load.age_seconds for node, load in nodes.items()}
+    yield by_label(table.NODE_USAGE_AGE, {name: it for name, it in ages.items() if it is not None})
+
+
+_LOAD_METRICS: tuple[tuple[Metric, Callable[[ResourceLoad], float | None]], ...] = (
+    (table.NODE_USED, lambda load: load.used),
+    (table.NODE_REQUESTED, lambda load: load.requested),
+    (table.NODE_ALLOCATABLE, lambda load: load.allocatable),
+    (table.NODE_USED_RATIO, lambda load: load.used_fraction),
+    (table.NODE_REQUESTED_RATIO, lambda load: load.requested_fraction),
+)
 
 
 def _freshness_samples(view: StatusView) -> Iterator[Samples]:

@@ -18,6 +18,7 @@ from podstatus.node.decide.measured_usage import (
     MEMORY,
     PIDS,
     PODS,
+    WINDOWS,
     MeasuredUsage,
     MovingAverage,
     NodeUsageSample,
@@ -53,6 +54,11 @@ class ResourceLoad(msgspec.Struct, frozen=True, kw_only=True, rename="camel", om
     """Of allocatable."""
     averages: Mapping[str, LoadAverage] = {}
     """Of the usage, over `1m`, `5m` and `15m`; those without a measurement are left out."""
+
+    def complete_average(self, window: str) -> LoadAverage | None:
+        """Return an average by its name if its whole window was measured."""
+        average = self.averages.get(window)
+        return average if average and average.covered_seconds >= WINDOWS[window] else None
 
 
 class NodeLoad(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -40,6 +40,7 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
                     "conditions": {"Ready": "True"},
                     "capacity": {"cpu": "2"},
                     "version": "v1.36.4",
+                    "load": {"cpu": {"used": 0.5, "allocatable": 2, "usedFraction": 0.25}},
                 }
             ]
         }
@@ -88,6 +89,18 @@ def asked(root_dir: Path, *words: str) -> Result:
 def lines(result: Result) -> list[list[str]]:
     assert result.exit_code == 0, result.stderr
     return [line.split() for line in result.stdout.splitlines()]
+
+
+def test_nodes_have_the_load_that_the_agent_measured(node: FakeNode, tmp_path: Path) -> None:
+    wide = asked(tmp_path, "get", "nodes", "-o", "wide").stdout.splitlines()
+    assert wide[0].split()[-3:] == ["CPU", "MEMORY", "DISK"]
+    assert wide[1].split()[-4:] == ["500m", "(25%)", "<unknown>", "<unknown>"]
+    described = asked(tmp_path, "describe", "node", "n1").stdout.splitlines()
+    row = described[described.index("Load:") + 3].split()
+    assert row == ["cpu", "500m", "(25%)", "-", "-", "-", "-", "2000m"]
+    node.responses["/v1/nodes"] |= {"nodes": [{"name": "n1"}]}
+    unknown = asked(tmp_path, "get", "nodes", "-o", "wide").stdout.splitlines()[1]
+    assert unknown.split()[-3:] == ["<unknown>"] * 3
 
 
 @pytest.mark.usefixtures("node")

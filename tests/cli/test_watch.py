@@ -18,6 +18,8 @@ from podstatus.cli.client.pod_feed import PodFeed
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError, parse_sse
 from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.register_commands import app
+from podstatus.observe.ports import NodeSummary
+from podstatus.observe.summary.node_load import NodeLoad, ResourceLoad
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
 from tests.support.processes.programs import COMMAND
@@ -186,6 +188,7 @@ def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: 
     blocked = {"name": "app", "state": {**waiting, "message": "\x1b[2J\nevil"}}
     evil = pod("web", containers=[blocked])
     node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "pod", evil), SYNCED]]
+    node.responses["/v1/nodes"] = {"nodes": [{"name": "n1", "ready": True}]}
     node.may_go_on.clear()
     ours, theirs = pty.openpty()
     words = [*COMMAND, "watch", "-o", "wide", "--root-dir", str(tmp_path)]
@@ -203,6 +206,7 @@ def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: 
         until(lambda: reads(b"1 pod: 1 healthy; at "), lambda: got)
         node.may_go_on.set()
         until(lambda: reads(b"1 pod: 1 blocked; at "), lambda: got)
+        until(lambda: b"node n1: cpu <unknown>, " in got or reads(b"node n1: "), lambda: got)
         process.send_signal(2)
         assert process.wait(SECONDS) == 130
     finally:
@@ -268,6 +272,15 @@ def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
         PodFeed(), "", "no response from the API server for 9 s", columns
     )[-1]
     assert foot.plain == "no response from the API server for 9 s; 0 pods"
+
+
+def test_the_line_above_it_has_the_load_of_the_node() -> None:
+    columns = watch_command.Columns(wide=False, namespaces=True, nodes=False)
+    nodes = [NodeSummary(name="a", ready=True, load=NodeLoad(cpu=ResourceLoad(used_fraction=0.5)))]
+    page = watch_command.render_page(PodFeed(), "", "", columns, nodes)
+    assert page[-2].plain.startswith("node a: cpu 50%, ")
+    away = watch_command.render_page(PodFeed(), "it is away", "", columns, nodes)
+    assert [line.plain for line in away if "node a" in line.plain] == []
 
 
 def test_staleness_is_reported_when_it_begins_and_ends(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.options import DataSource, OutputFormat, SourceOptions
 from podstatus.cli.program import describe_pod_command, suggested_command, timeline_command
-from podstatus.cli.render.tables import Table, object_table, with_health, with_labels
+from podstatus.cli.render.tables import Table, object_table, with_health, with_labels, with_load
 from podstatus.cli.styled_output import TablePrinter
 from podstatus.cli.terminal import exit_with_reader, terminal_width, write
 from podstatus.client.rest.resources import EVENTS, NODES, PODS
@@ -44,6 +44,7 @@ from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.unstructured import nested_str
 from podstatus.observe.summary.health import PodHealth
+from podstatus.observe.summary.node_load import NodeLoad
 from podstatus.workers.shutdown.progress import OFF
 
 T = TypeVar("T", bound=Wire)
@@ -80,7 +81,7 @@ def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat
             if query.names and not query.watch
             else objects.list(kind, where, selectors)
         )
-        printer = _ObjectPrinter(kind, output, query, lambda: _terminating_pods(options))
+        printer = _ObjectPrinter(kind, output, query, options)
         printer.print(listed.items, one=len(query.names) == 1 and bool(listed.items))
         if not listed.items and not query.names and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(kind, where)}\n", err=True)
@@ -164,11 +165,12 @@ def describe_objects(kind_name: str, names: Sequence[str], options: SourceOption
             _find(objects, kind, where, names, hint) if names else objects.list(kind, where).items
         )
         terminating = _terminating_pods(options) if kind.resource is PODS and items else {}
+        loads = _node_loads(options) if kind.resource is NODES and items else {}
         for index, item in enumerate(items):
             text = (
                 _describe_pod(objects, item, options, terminating)
                 if kind.resource is PODS
-                else _describe_node(objects, item)
+                else _describe_node(objects, item, loads)
             )
             write(("\n\n" if index else "") + _fit_terminal(text))
         if not items and not names:
@@ -227,7 +229,16 @@ def _drain_remedy(options: SourceOptions) -> str:
     )
 
 
-def _describe_node(objects: ObjectSource, document: Document) -> str:
+def _node_loads(options: SourceOptions) -> Mapping[str, NodeLoad]:
+    """The load by node, which only an agent or observer has."""
+    if options.kubeconfig is not None:
+        return {}
+    from podstatus.cli.client.node_loads import node_loads
+
+    return node_loads(options.root_dir)
+
+
+def _describe_node(objects: ObjectSource, document: Document, loads: Mapping[str, NodeLoad]) -> str:
     from podstatus.cli.render.describe_node import describe_node
     from podstatus.kube.objects.node import Node
     from podstatus.kube.objects.pod import Pod
@@ -237,7 +248,8 @@ def _describe_node(objects: ObjectSource, document: Document) -> str:
     on_node = Selectors(fields=f"spec.nodeName={name}")
     pods = objects.list(POD_KIND, None, on_node).items
     events = objects.events_about("Node", name, None).items
-    return describe_node(node, [_decode(pod, Pod) for pod in pods], events, current_time())
+    on_it = [_decode(pod, Pod) for pod in pods]
+    return describe_node(node, on_it, events, current_time(), loads.get(name))
 
 
 def _decode(document: Document, kind: type[T]) -> T:
@@ -292,9 +304,9 @@ class _ObjectPrinter:
         kind: ResourceKind,
         output: OutputFormat | None,
         query: ObjectQuery,
-        terminating_pods: Callable[[], Mapping[PodUID, PodHealth]],
+        options: SourceOptions,
     ) -> None:
-        self._terminating_pods = terminating_pods
+        self._options = options
         self._kind = kind
         self._output = output
         self._labels = query.labels
@@ -318,7 +330,9 @@ class _ObjectPrinter:
         printed = self._kind.printed_resource
         table = object_table(printed, items, now, wide=wide, namespaces=self._namespaces)
         if wide and self._kind.resource is PODS:
-            table = with_health(table, items, now, self._terminating_pods())
+            table = with_health(table, items, now, _terminating_pods(self._options))
+        if wide and self._kind.resource is NODES:
+            table = with_load(table, items, _node_loads(self._options))
         return with_labels(table, items) if self._labels else table
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 from podstatus.apiserver.printing.pods import pod_cells
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
+from podstatus.cli.client.node_loads import NodePoller
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
@@ -28,11 +29,13 @@ from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.document_output import write_json_line, write_yaml
 from podstatus.cli.errors import warn
 from podstatus.cli.options import OutputFormat
+from podstatus.cli.render.node_load import nodes_line
 from podstatus.cli.render.table_layout import TableLayout, shorten_columns
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.cli.styled_output import TablePrinter, redraw
 from podstatus.cli.terminal import exit_with_reader, write
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.health import pod_health
 from podstatus.web.v1.wire import DeletedEvent, PodView
 
@@ -77,7 +80,9 @@ def watch_pods(
     staleness = Staleness(lambda: find_agent(root_dir, os.environ), report)
     with staleness.polling() if columns.nodes else nullcontext():
         if is_drawn:
-            _draw(events, columns, staleness)
+            nodes = NodePoller(root_dir)
+            with nodes.polling():
+                _draw(events, columns, staleness, nodes)
         else:
             exit_with_reader()
             _print(events, output, columns)
@@ -180,7 +185,9 @@ def _ignore_staleness(_: str) -> None:
     """The last line of the page has the message."""
 
 
-def _draw(events: Iterator[SseEvent], columns: Columns, staleness: Staleness) -> None:
+def _draw(
+    events: Iterator[SseEvent], columns: Columns, staleness: Staleness, nodes: NodePoller
+) -> None:
     """Redraw a table after changes, at a limited rate."""
     queued: queue.Queue[SseEvent | Exception] = queue.Queue(_MAX_QUEUED)
     threading.Thread(target=_enqueue_events, args=(events, queued), daemon=True).start()
@@ -190,7 +197,7 @@ def _draw(events: Iterator[SseEvent], columns: Columns, staleness: Staleness) ->
             away = event.data if event.event == "away" else ""
             feed.apply(event)
         if feed.is_synced or away:
-            redraw(render_page(feed, away, staleness.text, columns))
+            redraw(render_page(feed, away, staleness.text, columns, nodes.nodes))
 
 
 def _enqueue_events(events: Iterator[SseEvent], to: "queue.Queue[SseEvent | Exception]") -> None:
@@ -219,7 +226,13 @@ def _batch(queued: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
     return batch
 
 
-def render_page(feed: PodFeed, away: str, staleness: str, columns: Columns) -> list[Text]:
+def render_page(
+    feed: PodFeed,
+    away: str,
+    staleness: str,
+    columns: Columns,
+    nodes: Sequence[NodeSummary] = (),
+) -> list[Text]:
     size, now = shutil.get_terminal_size(), current_time()
     # Health depends on the time: a pod becomes stuck without an event.
     pods = [structs.replace(pod, health=pod_health(pod, now)) for pod in feed.pods()]
@@ -230,7 +243,9 @@ def render_page(feed: PodFeed, away: str, staleness: str, columns: Columns) -> l
     else:
         # Staleness first, so that it is not truncated.
         foot = f"{staleness}; {count}" if staleness else f"{count}; at {now.wire}"
-    return [*TableLayout(table, size.columns).within(size.lines - 2), Text(foot, "dim")]
+    feet = [escape_control_chars(nodes_line(nodes)), foot] if nodes and not away else [foot]
+    rows = TableLayout(table, size.columns).within(size.lines - 1 - len(feet))
+    return [*rows, *(Text(line, "dim") for line in feet)]
 
 
 def _count_health(pods: Iterable[PodView]) -> str:

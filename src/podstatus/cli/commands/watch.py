@@ -41,8 +41,8 @@ def watch(
     """Watch the pods of this node and their health.
 
     With the root directory of an observer, these are the pods of its cluster. On a terminal,
-    prints a table that is updated in place; if the output is redirected, prints one line per
-    change.
+    prints a table that is updated in place, with the load of the node below it; if the output is
+    redirected, prints one line per change.
     """
     if kind.lower() not in POD_KINDS:
         watching = suggested_command("get nodes --watch")

@@ -19,6 +19,7 @@ from podstatus.cli.render.described_fields import (
     map_lines,
     optional_field,
 )
+from podstatus.cli.render.node_load import load_lines
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.node import Node, NodeSystemInfo
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
@@ -27,6 +28,7 @@ from podstatus.kube.pod_resources import pod_limits, pod_requests
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.node_load import NodeLoad
 
 ResourceList = Mapping[str, Quantity]
 _ZERO = Quantity("0")
@@ -44,8 +46,14 @@ _SYSTEM_INFO = {
 }
 
 
-def describe_node(node: Node, pods: Sequence[Pod], events: Sequence[Document], now: Time) -> str:
-    """Return the details of a node, its pods and its events as text."""
+def describe_node(
+    node: Node,
+    pods: Sequence[Pod],
+    events: Sequence[Document],
+    now: Time,
+    load: NodeLoad | None = None,
+) -> str:
+    """Return the details of a node, its pods and its events as text; None: its load is unknown."""
     running = [pod for pod in pods if not is_terminal_phase(pod.status.phase)]
     lines = [
         *_head(node),
@@ -56,6 +64,7 @@ def describe_node(node: Node, pods: Sequence[Pod], events: Sequence[Document], n
         *_system_info(node.status.node_info),
         *_pods(running, now),
         *_allocated(running, node.status.allocatable or {}),
+        *(() if load is None else load_lines(load)),
     ]
     return join_lines((*lines, *event_lines(events, now)))
 

@@ -8,11 +8,13 @@ import msgspec
 from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
+from podstatus.cli.render.node_load import WIDE_HEADINGS, wide_cells
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.unstructured import nested_dict
+from podstatus.kube.unstructured import nested_dict, nested_str
 from podstatus.observe.summary.health import PodHealth, pod_health
+from podstatus.observe.summary.node_load import NodeLoad
 from podstatus.observe.summary.pod import summarize_pod
 
 MESSAGE_HEADING = "MESSAGE"
@@ -70,6 +72,13 @@ def with_health(
     words = [_health(pod, now, terminating) for pod in pods]
     rows = tuple((*row, word) for row, word in zip(table.rows, words, strict=True))
     return Table((*table.headings, "HEALTH"), rows)
+
+
+def with_load(table: Table, nodes: Sequence[Document], loads: Mapping[str, NodeLoad]) -> Table:
+    """Return the table of these nodes with columns for their load, which is by name."""
+    cells = [wide_cells(loads.get(nested_str(node, "metadata", "name"))) for node in nodes]
+    rows = tuple((*row, *more) for row, more in zip(table.rows, cells, strict=True))
+    return Table((*table.headings, *WIDE_HEADINGS), rows)
 
 
 def with_labels(table: Table, documents: Sequence[Document]) -> Table:

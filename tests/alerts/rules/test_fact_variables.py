@@ -25,6 +25,7 @@ from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     parse_container_state,
 )
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000
@@ -116,22 +117,44 @@ def test_a_state_is_split_into_its_parts(state: str, parts: tuple[str, str, int]
 
 
 def test_a_node() -> None:
-    node = NodeSummary(
-        name="n1", ready=True, capacity={"cpu": "4", "memory": "1Gi", "pods": "110"}, pods=3,
-        used={"cpu": 1.0, "memory": 2.0**28}, used_fractions={"disk": 0.9}, lease_age_seconds=12.7,
-    )  # fmt: skip
+    averages = {
+        "5m": LoadAverage(used=2.0, used_fraction=0.5, covered_seconds=300.0),
+        "15m": LoadAverage(used=1.2, used_fraction=0.3, covered_seconds=301.0),
+    }
+    load = NodeLoad(
+        cpu=ResourceLoad(used_fraction=0.25, requested_fraction=0.75, averages=averages),
+        memory=ResourceLoad(used_fraction=1.1, requested_fraction=0.6),
+        disk=ResourceLoad(used_fraction=0.9),
+        inodes=ResourceLoad(used_fraction=0.8),
+        pids=ResourceLoad(used_fraction=0.1),
+    )
+    node = NodeSummary(name="n1", ready=True, pods=3, load=load, lease_age_seconds=12.7)
     facts = node_facts(node, Freshness(clock_skew_seconds=3.2))
-    assert (facts["node.cpuUsedFraction"], facts["node.memoryUsedFraction"]) == (0.25, 0.25)
+    assert (facts["node.cpuUsedFraction"], facts["node.memoryUsedFraction"]) == (0.25, 1.1)
+    assert (facts["node.cpuUsedFraction5m"], facts["node.memoryUsedFraction5m"]) == (0.5, -1.0)
+    requested = facts["node.cpuRequestedFraction"], facts["node.memoryRequestedFraction"]
+    assert requested == (0.75, 0.6)
+    assert (facts["node.inodesUsedFraction"], facts["node.pidsUsedFraction"]) == (0.8, 0.1)
     assert (facts["node.leaseAgeSeconds"], facts["node.pods"]) == (12, 3)
     assert (facts["node.diskUsedFraction"], facts["node.clockSkewSeconds"]) == (0.9, 3)
 
 
+def test_an_average_is_known_when_its_whole_window_is_measured() -> None:
+    part = LoadAverage(used=2.0, used_fraction=0.5, covered_seconds=299.9)
+    load = NodeLoad(cpu=ResourceLoad(averages={"5m": part}))
+    facts = node_facts(NodeSummary(name="n", load=load), Freshness())
+    assert facts["node.cpuUsedFraction5m"] == -1.0
+
+
 def test_what_is_not_known_of_a_node_is_less_than_nothing() -> None:
-    facts = node_facts(NodeSummary(name="n", capacity={"cpu": "?"}, used={"cpu": 1.0}), Freshness())
+    facts = node_facts(NodeSummary(name="n"), Freshness())
     numbers = {name: value for name, value in facts.items() if type(value) in (int, float)}
     assert numbers == {
         "node.pods": 0, "node.leaseAgeSeconds": -1, "node.cpuUsedFraction": -1.0,
-        "node.memoryUsedFraction": -1.0, "node.diskUsedFraction": -1.0,
+        "node.cpuUsedFraction5m": -1.0, "node.cpuRequestedFraction": -1.0,
+        "node.memoryUsedFraction": -1.0, "node.memoryUsedFraction5m": -1.0,
+        "node.memoryRequestedFraction": -1.0, "node.diskUsedFraction": -1.0,
+        "node.inodesUsedFraction": -1.0, "node.pidsUsedFraction": -1.0,
         "node.diskFullInSeconds": -1, "node.clockSkewSeconds": 0,
     }  # fmt: skip
 

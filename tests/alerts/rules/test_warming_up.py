@@ -7,10 +7,17 @@ from msgspec import structs
 
 from podstatus.alerts.rules.fact_variables import FACTS, POD_WINDOW_FACTS, warming_up_node_facts
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 
 SECOND = 1_000_000_000
-MEASURED = {"cpu": 0.1, "memory": 0.2, "disk": 0.3}
-NODE = NodeSummary(name="n", lease_age_seconds=1.0, used_fractions=MEASURED)
+USED = ResourceLoad(used_fraction=0.3)
+LOADED = ResourceLoad(
+    used_fraction=0.1,
+    requested_fraction=0.2,
+    averages={"5m": LoadAverage(used=0.1, used_fraction=0.1, covered_seconds=300.0)},
+)
+LOAD = NodeLoad(cpu=LOADED, memory=LOADED, disk=USED, inodes=USED, pids=USED)
+NODE = NodeSummary(name="n", lease_age_seconds=1.0, load=LOAD)
 KNOWN = Freshness(clock_skew_seconds=0.0)
 SENDING = {f"sync.{it}" for it in ("unsent", "oldestUnsentSeconds", "inFlight", "quarantined")}
 
@@ -31,7 +38,7 @@ def test_they_are_facts() -> None:
         NodeSummary(name="n"), SyncState(), Freshness(server_reachable=False), 0
     )
     assert names >= POD_WINDOW_FACTS | nothing
-    assert len(nothing) == 12
+    assert len(nothing) == 18
 
 
 def test_when_all_is_known_only_the_forecast_needs_ten_minutes() -> None:
@@ -60,7 +67,14 @@ def test_facts_of_the_server_warm_up_until_it_answers(changed: dict[str, Any], n
 @pytest.mark.parametrize(
     ("changed", "name"),
     [
-        ({"node": {"used_fractions": {"cpu": 0.1, "memory": 0.2}}}, "node.diskUsedFraction"),
+        (
+            {"node": {"load": structs.replace(LOAD, disk=ResourceLoad())}},
+            "node.diskUsedFraction",
+        ),
+        (
+            {"node": {"load": structs.replace(LOAD, cpu=structs.replace(LOADED, averages={}))}},
+            "node.cpuUsedFraction5m",
+        ),
         ({"known": {"server_reachable": False}}, "sync.serverAgeSeconds"),
     ],
 )

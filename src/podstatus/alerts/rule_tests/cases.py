@@ -31,12 +31,14 @@ from podstatus.alerts.rules.fact_variables import (
 )
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.kube.objects.pod import PodUID
+from podstatus.node.decide.measured_usage import WINDOWS
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.container_state import (
     RUNNING,
     TERMINATED,
     ContainerStateSummary,
 )
+from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 DEFAULT_NODE = "node"
@@ -94,6 +96,13 @@ def format_subject(scope: Scope, name: str) -> str:
     return f"{scope}/{name}"
 
 
+_LOW_LOAD = ResourceLoad(
+    used_fraction=0.1,
+    requested_fraction=0.1,
+    averages={"5m": LoadAverage(used=0.0, used_fraction=0.1, covered_seconds=WINDOWS["5m"])},
+)
+
+
 def baseline_facts(subject: Subject) -> dict[str, Any]:
     """Return the facts of a healthy subject."""
     return _baseline_pod(subject) if subject.scope == "pod" else _baseline_node(subject.name)
@@ -146,8 +155,9 @@ def _baseline_node(name: str) -> dict[str, Any]:
         reason="KubeletReady",
         conditions={"Ready": "True", **dict.fromkeys(_PRESSURES, "False")},
         capacity={"cpu": "4", "memory": "8Gi"},
-        used={"cpu": 0.4, "memory": 0.1 * 8 * 2**30},
-        used_fractions={"disk": 0.1},
+        load=NodeLoad(
+            cpu=_LOW_LOAD, memory=_LOW_LOAD, disk=_LOW_LOAD, inodes=_LOW_LOAD, pids=_LOW_LOAD
+        ),
         pods=1,
         lease_age_seconds=1.0,
     )

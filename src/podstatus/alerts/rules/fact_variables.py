@@ -9,7 +9,7 @@ unknown, which does not show that a problem is over: a restored alert stays acti
 complete.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -18,7 +18,6 @@ from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.container_usage import NO_LOAD, ContainerLoad, PodLoad
 from podstatus.alerts.rules.windows import WINDOW_NANOS, WindowCounts
 from podstatus.kube.objects.pod import is_terminal_phase
-from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.container_state import ContainerStateSummary
@@ -27,6 +26,7 @@ from podstatus.observe.summary.health import (
     STUCK_PENDING_SECONDS,
     pod_health,
 )
+from podstatus.observe.summary.node_load import NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 FactType = Literal[
@@ -102,9 +102,23 @@ NODE_FACTS = (
     Fact("node.labels", "map(string, string)", "Labels of the node."),
     Fact("node.pods", "int", "Number of its pods that have not terminated."),
     Fact("node.leaseAgeSeconds", "int", "Seconds since its lease was renewed."),
-    Fact("node.cpuUsedFraction", "double", "Used fraction of its CPUs: 0.0 to 1.0."),
-    Fact("node.memoryUsedFraction", "double", "Used fraction of its memory: 0.0 to 1.0."),
+    Fact(
+        "node.cpuUsedFraction",
+        "double",
+        "Used fraction of its allocatable CPUs, from 0.0; it may exceed 1.0.",
+    ),
+    Fact("node.cpuUsedFraction5m", "double", "Moving average of this over 5 minutes."),
+    Fact("node.cpuRequestedFraction", "double", "Fraction of them that its pods request."),
+    Fact(
+        "node.memoryUsedFraction",
+        "double",
+        "Used fraction of its allocatable memory, from 0.0; it may exceed 1.0.",
+    ),
+    Fact("node.memoryUsedFraction5m", "double", "Moving average of this over 5 minutes."),
+    Fact("node.memoryRequestedFraction", "double", "Fraction of it that its pods request."),
     Fact("node.diskUsedFraction", "double", "Used fraction of the root directory's disk."),
+    Fact("node.inodesUsedFraction", "double", "Used fraction of the inodes of that disk."),
+    Fact("node.pidsUsedFraction", "double", "Used fraction of its process IDs."),
     Fact(
         "node.diskFullInSeconds",
         "int",
@@ -240,9 +254,7 @@ def node_facts(
         "node.labels": node.labels,
         "node.pods": node.pods,
         "node.leaseAgeSeconds": _whole_seconds(node.lease_age_seconds),
-        "node.cpuUsedFraction": _fraction(node, "cpu"),
-        "node.memoryUsedFraction": _fraction(node, "memory"),
-        "node.diskUsedFraction": node.used_fractions.get("disk", -1.0),
+        **{fact: _fraction(fraction(node.load)) for fact, fraction in _LOAD_FACTS.items()},
         "node.diskFullInSeconds": UNKNOWN if full is None else int(min(full, 2**62)),
         # An unknown skew is 0, so that it does not count as wrong.
         "node.clockSkewSeconds": int(freshness.clock_skew_seconds or 0),
@@ -273,15 +285,27 @@ def _whole_seconds(seconds: float | None) -> int:
     return UNKNOWN if seconds is None else max(0, int(seconds))
 
 
-def _fraction(node: NodeSummary, resource: str) -> float:
-    if (measured := node.used_fractions.get(resource)) is not None:
-        return measured
-    used = node.used.get(resource)
-    try:
-        capacity = Quantity(node.capacity.get(resource, "0")).nanos
-    except QuantityError:
-        capacity = 0
-    return -1.0 if used is None or capacity <= 0 else used * 1e9 / capacity
+def _fraction(fraction: float | None) -> float:
+    return float(UNKNOWN) if fraction is None else fraction
+
+
+def _average_fraction(load: ResourceLoad) -> float | None:
+    """The average over 5 minutes; None until all of them are measured."""
+    average = load.complete_average("5m")
+    return None if average is None else average.used_fraction
+
+
+_LOAD_FACTS: Mapping[str, Callable[[NodeLoad], float | None]] = {
+    "node.cpuUsedFraction": lambda load: load.cpu.used_fraction,
+    "node.cpuUsedFraction5m": lambda load: _average_fraction(load.cpu),
+    "node.cpuRequestedFraction": lambda load: load.cpu.requested_fraction,
+    "node.memoryUsedFraction": lambda load: load.memory.used_fraction,
+    "node.memoryUsedFraction5m": lambda load: _average_fraction(load.memory),
+    "node.memoryRequestedFraction": lambda load: load.memory.requested_fraction,
+    "node.diskUsedFraction": lambda load: load.disk.used_fraction,
+    "node.inodesUsedFraction": lambda load: load.inodes.used_fraction,
+    "node.pidsUsedFraction": lambda load: load.pids.used_fraction,
+}
 
 
 _FULL_VALUES: dict[str, Any] = {
@@ -321,11 +345,6 @@ _SERVER_AGE = "sync.serverAgeSeconds"
 _SEND_FACTS = frozenset(fact.name for fact in SYNC_FACTS) - {"sync.serverReachable", _SERVER_AGE}
 _FIRST_SYNC_NANOS = 60 * 1_000_000_000
 """By then every status has been compared with the API server's copy, and sent."""
-_FRACTIONS = {
-    "cpu": "node.cpuUsedFraction",
-    "memory": "node.memoryUsedFraction",
-    "disk": "node.diskUsedFraction",
-}
 
 
 def warming_up_node_facts(
@@ -340,7 +359,9 @@ def warming_up_node_facts(
         warming_up.add("node.clockSkewSeconds")
     if watched < WINDOW_NANOS:
         warming_up.add("node.diskFullInSeconds")
-        warming_up.update(name for of, name in _FRACTIONS.items() if of not in node.used_fractions)
+        warming_up.update(
+            fact for fact, fraction in _LOAD_FACTS.items() if fraction(node.load) is None
+        )
         if not knowledge.server_reachable:
             warming_up.add(_SERVER_AGE)
     if sync is not None and watched < (WINDOW_NANOS if sync.unsent else _FIRST_SYNC_NANOS):

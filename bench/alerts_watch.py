@@ -29,7 +29,7 @@ from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry, NodeRecords
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.container_state import parse_container_state
@@ -79,6 +79,10 @@ class StaticStatusView:
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """Return no entries: there is no history."""
         return []
+
+    async def node_timeline(self, node: str, *, after: int = 0) -> NodeRecords:
+        """Return no records: there is no history."""
+        return NodeRecords()
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """Return no entries: there is no history."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions import compare_statuses as status_transitions
 from podstatus.web.v1.endpoints import ENDPOINTS
@@ -24,6 +25,8 @@ async def test_every_example_is_answered(tmp_path: Path) -> None:
     async with serve(tmp_path) as scene:
         scene.view.snapshot_cache.put(a_pod("web", "default"))
         scene.view.entries = [make_entry(id, "web", namespace="default") for id in (1, 2)]
+        scene.view.known_nodes["laptop"] = NodeSummary(name="laptop")
+        scene.view.known_nodes.pop("node-1")
         answers = [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
     assert len(answers) > 10
     assert [code for code, _ in answers] == [0] * len(answers), answers

@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry, NodeRecords
 from podstatus.observe.summary.node_load import NodeLoad
 
 if TYPE_CHECKING:  # it needs an event loop, which readers of these values do not
@@ -79,6 +79,8 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lease_age_seconds: float | None = None
     version: str = ""
     labels: Mapping[str, str] = {}
+    taints: tuple[str, ...] = ()
+    """As `key=value:effect`."""
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -94,7 +96,7 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class HistoryView(Protocol):
-    """Read access to the history. Only `timeline` and `transitions` wait."""
+    """Read access to the history. Only its coroutines wait."""
 
     @property
     def counts(self) -> HistoryCounts:
@@ -102,6 +104,9 @@ class HistoryView(Protocol):
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """Return the history of all pods of this name. Raises HistoryError."""
+
+    async def node_timeline(self, node: str, *, after: int = 0) -> NodeRecords:
+        """Return the history of a node. Raises HistoryError."""
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """Return the history of all pods after an ID. Raises HistoryError."""

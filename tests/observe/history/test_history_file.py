@@ -19,6 +19,7 @@ from podstatus.observe.history.sqlite_store import (
     History,
     HistoryEntry,
     HistoryError,
+    NodeRecords,
     open_history_reader,
 )
 from podstatus.observe.history.status_listener import StatusHistoryWriter
@@ -310,10 +311,10 @@ def test_who_is_cancelled_while_a_batch_is_written_loses_none_of_it(
     began, may_go = threading.Event(), threading.Event()
     append = history.append
 
-    def slow(given: list[HistoryEntry]) -> int:
+    def slow(given: list[HistoryEntry], nodes: NodeRecords) -> int:
         began.set()
         may_go.wait(30)
-        return append(given)
+        return append(given, nodes)
 
     async def scene() -> None:
         history_writer = StatusHistoryWriter(history, clock=FakeClock())
@@ -362,7 +363,7 @@ async def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
     history = History.open(tmp_path / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
 
-    def broken(_: object) -> int:
+    def broken(_: object, __: object) -> int:
         raise KeyError("a mistake")
 
     with monkeypatch.context() as patched:
@@ -383,9 +384,9 @@ async def test_what_is_being_written_still_waits(
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
     append, waiting = history.append, []
 
-    def look(given: list[HistoryEntry]) -> int:
+    def look(given: list[HistoryEntry], nodes: NodeRecords) -> int:
         waiting.append(history_writer.counts.waiting)
-        return append(given)
+        return append(given, nodes)
 
     monkeypatch.setattr(history, "append", look)
     update(history_writer, "web", "Pending", "Running")

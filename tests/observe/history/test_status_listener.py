@@ -13,7 +13,12 @@ import pytest
 
 from podstatus import Pod, PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.sqlite_store import (
+    History,
+    HistoryEntry,
+    HistoryError,
+    NodeRecords,
+)
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.history.writer import Retention
 from podstatus.observe.transitions.compare_statuses import Transition
@@ -141,9 +146,9 @@ def test_the_rest_is_written_beside_the_loop(
 ) -> None:
     append, loop_lives = history.append, threading.Event()
 
-    def slow(entries: Sequence[HistoryEntry]) -> int:
+    def slow(entries: Sequence[HistoryEntry], nodes: NodeRecords) -> int:
         assert loop_lives.wait(60), "the loop stands still"
-        return append(entries)
+        return append(entries, nodes)
 
     async def live() -> None:
         writer = StatusHistoryWriter(history, clock=FakeClock())
@@ -184,7 +189,7 @@ def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.Monk
     writer = StatusHistoryWriter(history, clock=FakeClock())
     update(writer, "Pending", "Running")
 
-    def full(_: object) -> int:
+    def full(_: object, __: object) -> int:
         raise HistoryError("cannot write: database or disk is full")
 
     with monkeypatch.context() as patched:

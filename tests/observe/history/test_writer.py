@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from podstatus import PodStatus
-from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.sqlite_store import (
+    History,
+    HistoryEntry,
+    HistoryError,
+    NodeRecords,
+)
 from podstatus.observe.history.writer import SummaryHistoryWriter
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.observe.transitions.compare_statuses import SYNC, Transition
@@ -94,7 +99,7 @@ def test_what_could_not_be_written_is_worked_out_again(
     count = len(recorded(history))
     one.pod_changed(summary(RUNNING))
 
-    def full(_: object) -> int:
+    def full(_: object, __: object) -> int:
         raise HistoryError("the disk is full")
 
     with monkeypatch.context() as patched:
@@ -111,11 +116,11 @@ def test_writing_comes_to_an_end_though_as_much_comes_meanwhile(
     one, append, pod = history_writer(history), history.append, summary(RUNNING)
     rounds: list[int] = []
 
-    def append_under_load(entries: Sequence[HistoryEntry]) -> int:
+    def append_under_load(entries: Sequence[HistoryEntry], nodes: NodeRecords) -> int:
         rounds.append(len(entries))
         for _ in entries if len(rounds) < 5 else ():
             one.add_event(pod, "Normal", "Pulled", "meanwhile")
-        return append(entries)
+        return append(entries, nodes)
 
     monkeypatch.setattr(history, "append", append_under_load)
     for _ in range(3):

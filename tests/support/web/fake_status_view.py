@@ -6,7 +6,8 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import MemoryUsage, Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
-from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError
+from podstatus.observe.history.node_tables import NodeLoadSample
+from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError, NodeRecords
 from podstatus.observe.ports import (
     Freshness,
     HistoryCounts,
@@ -41,6 +42,7 @@ class FakeStatusView:
         self.age = Freshness(server_age_seconds=0.25, runtime_age_seconds=0.5)
         self.counts = HistoryCounts(written=3)
         self.entries: list[HistoryEntry] = []
+        self.samples: list[NodeLoadSample] = []
         self.broken = False
         self.read = 0
         """History entries read in total."""
@@ -65,6 +67,12 @@ class FakeStatusView:
         self._check()
         found = [it for it in self.entries if (it.namespace, it.name) == (namespace, name)]
         return [it for it in found if it.id > after]
+
+    async def node_timeline(self, node: str, *, after: int = 0) -> NodeRecords:
+        self._check()
+        found = [it for it in self.entries if (it.namespace, it.name) == ("", node)]
+        samples = [it for it in self.samples if it.node == node]
+        return NodeRecords([it for it in found if it.id > after], samples)
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         self._check()

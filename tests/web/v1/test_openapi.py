@@ -109,6 +109,7 @@ ASKED = {
     "/v1/pods": "/v1/pods",
     "/v1/pods/{namespace}/{name}": "/v1/pods/ns/p",
     "/v1/pods/{namespace}/{name}/timeline": "/v1/pods/ns/p/timeline",
+    "/v1/nodes/{name}/timeline": "/v1/nodes/node-1/timeline",
     "/v1/node": "/v1/node",
     "/v1/nodes": "/v1/nodes",
     "/v1/nodes/{name}": "/v1/nodes/node-1",

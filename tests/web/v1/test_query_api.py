@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.history.node_tables import NodeLoadSample
+from podstatus.observe.history.sqlite_store import HistoryEntry, node_entry
 from podstatus.observe.ports import Freshness, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
@@ -159,6 +160,7 @@ async def test_what_is_not_known_is_404_in_json(scene: Scene) -> None:
     expected = {
         "/v1/pods/ns/gone": "/v1/pods/ns/gone/timeline",
         "/v1/pods/ns/gone/timeline": "is unknown and has no history",
+        "/v1/nodes/gone/timeline": "is unknown and has no history",
         "/v1/nodes/other": "/v1/nodes lists the known ones",
     }
     documents = await ask_all(scene, *expected, code=404, pods=PODS)
@@ -199,6 +201,23 @@ async def test_a_timeline_goes_on_where_it_ended(scene: Scene) -> None:
     assert [it["id"] for it in document["transitions"]] == [2, 3]
     assert (document["after"], document["more"]) == (3, True)
     assert (last["transitions"], last["after"], last["more"]) == ([], 5, False)
+
+
+async def test_a_timeline_of_a_node_has_its_load_on_the_first_page(scene: Scene) -> None:
+    scene.view.samples = [NodeLoadSample(node="node-1", at=AT + it, cpu=0.5) for it in range(2)]
+    change = Transition(kind=EVENT, after="Normal")
+    entries = [node_entry("node-1", AT + it, change, id=it) for it in (1, 2, 3)]
+    path = "/v1/nodes/node-1/timeline"
+    first, last = await ask_all(scene, f"{path}?limit=2", f"{path}?after=2", entries=entries)
+    assert [it["id"] for it in first["transitions"]] == [1, 2]
+    assert (first["after"], first["more"], len(first["load"])) == (2, True, 2)
+    assert [it["id"] for it in last["transitions"]] == [3]
+    assert (last["more"], last["load"]) == (False, [])
+
+
+async def test_a_node_without_a_history_has_an_empty_timeline(scene: Scene) -> None:
+    document = await ask(scene, "/v1/nodes/node-1/timeline")
+    assert (document["transitions"], document["load"]) == ([], [])
 
 
 async def test_a_pod_without_a_history_has_an_empty_timeline(scene: Scene) -> None:

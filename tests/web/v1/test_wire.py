@@ -17,6 +17,8 @@ from podstatus.cli.client.query_api_client import QueryClient, decode_response
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.history.node_tables import NodeLoadSample
+from podstatus.observe.history.sqlite_store import node_entry
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
@@ -26,7 +28,7 @@ from podstatus.observe.summary.container_state import (
 from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ContainerSummary, summarize_pod
 from podstatus.observe.transitions import compare_statuses as kinds
-from podstatus.observe.transitions.compare_statuses import status_transitions
+from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.web.v1 import wire
 from podstatus.web.v1.endpoints import ENDPOINTS
@@ -34,7 +36,7 @@ from podstatus.web.v1.openapi import openapi_document
 from podstatus.web.v1.wire import PodView, encode_response, pod_view
 from podstatus.web.watch.sse import encode_event
 from tests.support.web.fake_alerts import an_alert
-from tests.support.web.fake_status_view import make_entry
+from tests.support.web.fake_status_view import AT, make_entry
 from tests.support.web.node_server import Scene
 
 NOW = Time.parse("2026-11-15T12:00:00Z")
@@ -44,6 +46,7 @@ PATHS = {
     "/v1/pods": "/v1/pods",
     "/v1/pods/{namespace}/{name}": "/v1/pods/default/crashing",
     "/v1/pods/{namespace}/{name}/timeline": "/v1/pods/default/crashing/timeline",
+    "/v1/nodes/{name}/timeline": "/v1/nodes/node-1/timeline",
     "/v1/node": "/v1/node",
     "/v1/nodes": "/v1/nodes",
     "/v1/nodes/{name}": "/v1/nodes/node-1",
@@ -109,6 +112,9 @@ def fill(scene: Scene) -> None:
         structs.replace(make_entry(number, "crashing", namespace="default"), transition=change)
         for number, change in enumerate(changes, start=1)
     ]
+    started = Transition(kind=kinds.EVENT, after="Normal")
+    view.entries.append(node_entry("node-1", AT, started, id=8))
+    view.samples = [NodeLoadSample(node="node-1", at=AT, cpu=0.12345)]
     view.entries.append(make_entry(9, "crashing", kind=kinds.EVENT, namespace="default"))
 
 
@@ -152,6 +158,16 @@ def test_every_endpoint_with_a_response_is_tested() -> None:
 async def test_no_key_of_a_response_has_an_underscore(scene: Scene) -> None:
     for pattern, text in (await answers(scene)).items():
         assert with_underscore(json.loads(text)) == [], pattern
+
+
+async def test_the_timeline_of_a_node_decodes(scene: Scene) -> None:
+    body = (await answers(scene))["/v1/nodes/{name}/timeline"]
+    response = decode_response(body.encode(), wire.NodeTimelineResponse)
+    (load,) = response.load
+    assert wire.parse_node_load(load, "node-1") == NodeLoadSample(node="node-1", at=AT, cpu=0.123)
+    assert json.loads(body)["load"] == [{"at": "2026-11-15T12:00:00.000Z", "cpu": 0.123}]
+    (event,) = response.transitions
+    assert (event.name, event.namespace, event.uid, event.after) == ("node-1", "", "", "Normal")
 
 
 async def test_a_load_is_rounded_and_what_is_unknown_is_left_out(scene: Scene) -> None:

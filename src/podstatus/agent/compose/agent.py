@@ -33,6 +33,8 @@ from podstatus.client.kubeconfig.server_url import host_and_port
 from podstatus.events import reasons
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.node.decide.readings import MachineReading
+from podstatus.observe.history.node_recorder import NodeRecorder
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.runtime.port import ReportsProbes
 from podstatus.runtime.process.process_runtime import ProcessRuntime
@@ -177,6 +179,7 @@ class NodeAgent:
                 try:
                     await self._serve(lambda: on_serving(addresses))
                 except asyncio.CancelledError:
+                    history.record_stop()
                     # Drain statuses and events concurrently; in sequence they would take too long.
                     self._pods.status_manager.stop(drain=DRAIN_SECONDS)
                     record.cancel()
@@ -262,9 +265,22 @@ class NodeAgent:
                 tasks.create_task(self._follow_probes(shared.runtime), name="probes")
             else:
                 tasks.create_task(self._pods.probes.run(), name="probes")
+            if shared.history.writer is not None:
+                recorder = self._build_node_recorder(shared.history.writer)
+                tasks.create_task(recorder.run(), name="node-history")
             if self._settings.samples and self._settings.embedded:
                 tasks.create_task(create_sample_pods(shared.clients.pods), name="samples")
             on_serving()
+
+    def _build_node_recorder(self, writer: StatusHistoryWriter) -> NodeRecorder:
+        cache = self._shared.node_cache
+        return NodeRecorder(
+            # Not the draft: its conditions are not what the API server has.
+            lambda: {} if cache.server_copy is None else self.status_view.nodes(),
+            writer,
+            version=lambda: cache.server_copy,
+            clock=self._shared.clock,
+        )
 
     def _build_refresher(self, runtime: ProcessRuntime) -> Refresher:
         return Refresher(

@@ -1,4 +1,4 @@
-"""Record the history in the root directory: statuses, events, foreign writes, slow syncs.
+"""Record the history in the root directory: statuses, events, foreign writes, slow syncs, the node.
 
 An error of the history file is logged; all other services continue.
 """
@@ -21,6 +21,7 @@ from podstatus.observe.history.sqlite_store import (
     HistoryEntry,
     HistoryError,
     HistoryReader,
+    NodeRecords,
     open_history_reader,
 )
 from podstatus.observe.history.status_listener import (
@@ -30,7 +31,14 @@ from podstatus.observe.history.status_listener import (
 )
 from podstatus.observe.history.writer import HistoryWriter, Retention
 from podstatus.observe.ports import HistoryCounts
-from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
+from podstatus.observe.transitions.compare_statuses import (
+    AGENT,
+    EVENT,
+    FOREIGN_WRITE,
+    SYNC,
+    Transition,
+)
+from podstatus.observe.transitions.node_transitions import RUNNING, STOPPED
 from podstatus.status.counters import Counters
 
 logger = logging.getLogger(__name__)
@@ -40,6 +48,7 @@ HISTORY_FILE = "history.db"
 
 
 WriterT = TypeVar("WriterT", bound=HistoryWriter[Any])
+Result = TypeVar("Result")
 
 
 class HistoryFile(Generic[WriterT]):
@@ -95,10 +104,12 @@ class HistoryFile(Generic[WriterT]):
         """Return the entries of all pods after an ID. Raises HistoryError."""
         return await self._read(lambda history: history.entries_after(after, limit=limit))
 
-    async def _read(
-        self, query: Callable[[HistoryReader], list[HistoryEntry]]
-    ) -> list[HistoryEntry]:
-        def read() -> list[HistoryEntry]:
+    async def node_timeline(self, node: str, *, after: int = 0) -> NodeRecords:
+        """Return the history of a node. Raises HistoryError."""
+        return await self._read(lambda history: history.node_timeline(node, after=after))
+
+    async def _read(self, query: Callable[[HistoryReader], Result]) -> Result:
+        def read() -> Result:
             with open_history_reader(self.require_path()) as history:
                 return query(history)
 
@@ -153,6 +164,7 @@ class AgentHistory(HistoryFile[StatusHistoryWriter]):
         """Must be registered as a status notifier before `writer`."""
         self.unfinished_pods: tuple[ObjectReference, ...] = ()
         """Pods of earlier agents whose end is not recorded."""
+        self._node_name = settings.node_name
         self._translate_uid = translate_uid
         self._on_foreign_write = on_foreign_write
         if self.store is not None and self.writer is not None:
@@ -160,12 +172,28 @@ class AgentHistory(HistoryFile[StatusHistoryWriter]):
                 self.writer, self.path, self.store.pod_uids(), last_alive_at=since, clock=clock
             )
             self.unfinished_pods = _unfinished_pods(self.store)
+            self.downtime.record_node(self._node_name)
+            self._record_agent(self.writer, STOPPED, RUNNING)
+
+    def record_stop(self) -> None:
+        """Record that the agent stops in an orderly way; the writer writes it at its end."""
+        if self.writer is not None:
+            self._record_agent(self.writer, RUNNING, STOPPED)
+
+    def _record_agent(self, writer: StatusHistoryWriter, before: str, after: str) -> None:
+        change = Transition(kind=AGENT, before=before, after=after)
+        writer.add_node_entry(self._node_name, change)
 
     def record_event(self, about: ObjectReference, type_: str, reason: str, message: str) -> None:
-        """Record an event, if it is about a pod."""
-        if self.writer is not None and about.kind == "Pod":
+        """Record an event, if it is about a pod or the node."""
+        if self.writer is None:
+            return
+        if about.kind == "Pod":
             container = _container_name(about.field_path)
             self.writer.add_event(self._own_reference(about), type_, reason, message, container)
+        elif about.kind == "Node":
+            event = Transition(kind=EVENT, after=type_, reason=reason, message=message)
+            self.writer.add_node_entry(self._node_name, event)
 
     def record_slow_sync(self, uid: PodUID, namespace: str, name: str, seconds: float) -> None:
         """Record the duration of a status sync, if it reaches SLOW_SYNC_SECONDS."""

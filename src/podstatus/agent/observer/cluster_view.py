@@ -66,6 +66,8 @@ class ClusterView:
         """`history_writer` records the transitions of pods; None: no history."""
         self.cache = cache
         self.pod_totals = PodTotalsByNode()
+        self.nodes_version = object()
+        """Another object after a change of a node, heartbeats excepted."""
         self._history_writer = history_writer
         self._clock = clock
         self._renewals: dict[str, tuple[int, float]] = {}
@@ -89,7 +91,7 @@ class ClusterView:
             source,
             ObjectSelection(NODES, field_selector=by_name),
             Transform(Node, to_cluster_node),
-            _ignore,
+            self._node_changed,
             clock=clock,
         )
         self.leases: Reflector[NodeLease] = Reflector(
@@ -130,6 +132,10 @@ class ClusterView:
         seen, age = renewal
         return age + (self._clock.monotonic() - seen) / _SECOND
 
+    def _node_changed(self, change: ObjectChange[ClusterNode]) -> None:
+        if not isinstance(change, Updated) or change.old.summary != change.new.summary:
+            self.nodes_version = object()
+
     def _lease_changed(self, change: ObjectChange[NodeLease]) -> None:
         match change:
             case Added(lease):
@@ -168,10 +174,6 @@ class ClusterView:
                 self.cache.remove(pod.summary.uid)
                 if self._history_writer is not None:
                     self._history_writer.pod_finished(pod.summary)
-
-
-def _ignore(_: object) -> None:
-    """Node changes need no callback: readers query the reflector."""
 
 
 class ClusterStatusView:

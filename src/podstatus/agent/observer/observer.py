@@ -29,6 +29,7 @@ from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.node.machine.system_info import kubelet_version
+from podstatus.observe.history.node_recorder import NodeRecorder
 from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.observe.history.writer import SummaryHistoryWriter
 from podstatus.observe.metrics.exposition import MetricPages
@@ -109,6 +110,14 @@ class ClusterObserver:
             heartbeat=self._heartbeats.register("history", max_silent_seconds=120),
         )
 
+    def _build_node_recorder(self, writer: SummaryHistoryWriter) -> NodeRecorder:
+        return NodeRecorder(
+            self.status_view.nodes,
+            writer,
+            version=lambda: self.view.nodes_version,
+            clock=self._clock,
+        )
+
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
         """Run until cancelled; call `on_serving` once it serves. Raises AgentError."""
         async with AsyncExitStack() as stack:
@@ -123,6 +132,8 @@ class ClusterObserver:
             async with asyncio.TaskGroup() as tasks:
                 if self._history.writer is not None:
                     tasks.create_task(self._history.writer.run(), name="history")
+                    recorder = self._build_node_recorder(self._history.writer)
+                    tasks.create_task(recorder.run(), name="node-history")
                 tasks.create_task(
                     self._follow(is_reachable=is_reachable, previous_pods=previous_pods),
                     name="cluster",

@@ -54,7 +54,8 @@ def nodes_line(nodes: Sequence[NodeSummary]) -> str:
     parts = [f"cpu {_known_percent(loads[CPU])}{_short_averages(loads[CPU])}"]
     parts += [f"{resource} {_known_percent(loads[resource])}" for resource in (MEMORY, DISK)]
     state = "" if node.ready else " is not ready"
-    of = "" if (most := loads[PODS].allocatable) is None else f" of {most:.0f}"
+    allocatable = loads[PODS].allocatable
+    of = "" if allocatable is None else f" of {allocatable:.0f}"
     return f"node {node.name}{state}: {', '.join(parts)}, pods {node.pods}{of}"
 
 

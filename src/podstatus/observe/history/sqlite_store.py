@@ -1,5 +1,7 @@
 """SQLite file with every transition of every pod and its time, for a retention period.
 
+It also has the transitions and the load of nodes, in tables of their own (`node_tables`).
+
     history = History.open(folder / "history.db")
     history.append([HistoryEntry(...), ...])
     history.timeline("default", "web-0")
@@ -16,7 +18,7 @@ file is set aside, and a new one begins.
 import math
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -33,13 +35,17 @@ from podstatus.base.sqlite_database import (
 from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history import node_tables
+from podstatus.observe.history.node_tables import NODE_TABLES, NodeLoadSample, TransitionTexts
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import sanitize_text
 from podstatus.observe.transitions.compare_statuses import (
+    AGENT,
     AGENT_DOWNTIME,
     CONTAINER,
     EVENT,
     FINISHED,
+    FIRST_SEEN,
     FOREIGN_WRITE,
     SYNC,
     Transition,
@@ -64,7 +70,11 @@ CREATE TABLE IF NOT EXISTS retention_clock (
 CREATE TABLE IF NOT EXISTS retention_marks (nanos INTEGER PRIMARY KEY, newest INTEGER NOT NULL);
 """
 _FORMAT = DatabaseFormat(
-    version=1, tables=_TABLES, journal_bytes=8 * 2**20, incremental_vacuum=True
+    # A file of an earlier version gets the tables of nodes when it is opened; it still opens there.
+    version=1,
+    tables=_TABLES + NODE_TABLES,
+    journal_bytes=8 * 2**20,
+    incremental_vacuum=True,
 )
 _SET_CLOCK = """
 INSERT INTO retention_clock VALUES (1, ?) ON CONFLICT DO UPDATE SET nanos = excluded.nanos
@@ -80,6 +90,8 @@ _DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?) s")
 """A duration as `after` of its row."""
 _NON_STATE_KINDS = (EVENT, SYNC, FOREIGN_WRITE, AGENT_DOWNTIME)
 """Kinds that are not part of a pod's state, and may follow its end."""
+NODE_NON_STATE_KINDS = (FIRST_SEEN, EVENT, AGENT_DOWNTIME, AGENT)
+"""Kinds of entries about a node that are not part of its state."""
 _SELECT_UNFINISHED = """
 SELECT uid, namespace, name
 FROM pods JOIN moments ON moments.id = (
@@ -108,7 +120,7 @@ class HistoryError(Exception):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A transition of a pod, and when it was seen."""
+    """A transition of a pod, and when it was seen; or of a node, without UID and namespace."""
 
     at: int
     """Nanoseconds since the Unix epoch."""
@@ -118,6 +130,23 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     transition: Transition
     id: int = 0
     """Increases with every entry; 0 before it is written."""
+
+
+def node_entry(node: str, at: int, transition: Transition, *, id: int = 0) -> HistoryEntry:
+    """Return an entry about a node."""
+    return HistoryEntry(
+        id=id, at=at, uid=PodUID(""), namespace="", name=node, transition=transition
+    )
+
+
+class NodeRecords(msgspec.Struct, frozen=True):
+    """What is known about nodes, oldest first."""
+
+    entries: Sequence[HistoryEntry] = ()
+    samples: Sequence[NodeLoadSample] = ()
+
+
+NO_RECORDS = NodeRecords()
 
 
 class HistoryReader:
@@ -143,6 +172,19 @@ class HistoryReader:
     def entries_after(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """Return the entries after an ID, oldest first."""
         return self._read("WHERE moments.id > ? ORDER BY moments.id LIMIT ?", (after, limit))
+
+    def node_timeline(self, node: str, *, after: int = 0) -> NodeRecords:
+        """Return the entries of a node after an ID, and its load, oldest first.
+
+        At most 10,000 entries and 5,000 samples, the newest.
+        """
+        with self._translate_errors("read"):
+            moments = node_tables.select_moments(self._database, node, after=after)
+            samples = node_tables.select_loads(self._database, node)
+        entries = [
+            node_entry(node, at, _decode_transition(*texts), id=id_) for id_, at, texts in moments
+        ]
+        return NodeRecords(entries, samples)
 
     def count(self) -> int:
         with self._translate_errors("read"):
@@ -190,7 +232,7 @@ class History(HistoryReader):
         super().__init__(database, path)
         self._is_suspected_corrupt = False
         self._pod_ids = self._load_pod_ids()
-        self._newest_id = self._last_id()
+        self._newest_ids = self._last_ids()
         """IDs continue from here, even in a new file."""
         self._files = SqliteFileMonitor(path)
 
@@ -228,26 +270,39 @@ class History(HistoryReader):
         if not _is_intact(self._path):
             _quarantine(self._path)
         self._database = _open(self._path)
-        lost = self._last_id() < self._newest_id
+        last = self._last_ids()
+        lost = any(last[table] < newest for table, newest in self._newest_ids.items())
         if lost:
-            _continue_ids(self._database, self._newest_id)
+            _continue_ids(self._database, self._newest_ids)
         return lost
 
-    def append(self, entries: Sequence[HistoryEntry]) -> int:
-        """Write the entries in one transaction; return the ID of the last. Raises HistoryError."""
+    def append(self, entries: Sequence[HistoryEntry], nodes: NodeRecords = NO_RECORDS) -> int:
+        """Write the entries in one transaction; return the ID of the last. Raises HistoryError.
+
+        `entries` are about pods.
+        """
         pod_count = len(self._pod_ids)
         try:
             with self._translate_errors("write to"), self._transaction():
                 rows = [self._row(entry) for entry in entries]
                 self._database.executemany(_INSERT_ENTRY, rows)
-                newest = self._last_id()
+                self._insert_nodes(nodes)
+                newest = self._last_ids()
         except BaseException:
             # Pods that were inserted by this transaction do not exist.
             self._pod_ids = dict(list(self._pod_ids.items())[:pod_count])
             raise
-        self._newest_id = newest
+        self._newest_ids = newest
         self._files.record_write()
-        return newest
+        return newest["moments"]
+
+    def _insert_nodes(self, nodes: NodeRecords) -> None:
+        if not nodes.entries and not nodes.samples:
+            return
+        clock = self.retention_clock()
+        moments = ((it.name, it.at, _transition_texts(it.transition)) for it in nodes.entries)
+        node_tables.insert_moments(self._database, moments, clock)
+        node_tables.insert_loads(self._database, nodes.samples, clock)
 
     def prune(self, *, elapsed: int, max_age: int, max_bytes: int) -> int:
         """Delete entries older than `max_age`, and the oldest until at most `max_bytes` are used.
@@ -259,6 +314,12 @@ class History(HistoryReader):
         with self._translate_errors("write to"):
             with self._transaction():
                 expired = self._advance_clock(elapsed, max_age)
+                node_tables.prune_nodes(
+                    self._database,
+                    clock=self.retention_clock(),
+                    max_age=max_age,
+                    max_file_bytes=max_bytes,
+                )
             first = self._first_id()
             until = max(expired + 1, first + self._excess_entries(max_bytes))
             for piece in range(first, until, _DELETE_BATCH_SIZE):
@@ -296,6 +357,14 @@ class History(HistoryReader):
             elif kind not in _NON_STATE_KINDS:
                 last[kind, subject] = parse_container_state(after) if kind == CONTAINER else after
         return last
+
+    def last_node_values(self, node: str) -> Mapping[TransitionKey, str]:
+        """Return the latest condition and taint values of a node; empty if it is unknown.
+
+        Raises HistoryError.
+        """
+        with self._translate_errors("read"):
+            return node_tables.last_node_values(self._database, node, without=NODE_NON_STATE_KINDS)
 
     def unfinished_pods(self, *, after: int = 0) -> list[ObjectReference]:
         """Return the pods whose last entry of their state is not their end, and is after an ID.
@@ -377,17 +446,7 @@ class History(HistoryReader):
         return int(number)
 
     def _row(self, entry: HistoryEntry) -> tuple[int, int, str, str, str, str, str, str]:
-        change = entry.transition
-        return (
-            self._pod_id(entry),
-            entry.at,
-            change.kind,
-            change.subject,
-            sanitize_text(change.before_text, _MAX_TEXT_LENGTH),
-            sanitize_text(change.after_text, _MAX_TEXT_LENGTH),
-            sanitize_text(change.reason, _MAX_TEXT_LENGTH),
-            sanitize_text(change.message, _MAX_TEXT_LENGTH),
-        )
+        return (self._pod_id(entry), entry.at, *_transition_texts(entry.transition))
 
     def _pod_id(self, entry: HistoryEntry) -> int:
         number = self._pod_ids.get(entry.uid)
@@ -401,10 +460,12 @@ class History(HistoryReader):
         return number
 
     def _last_id(self) -> int:
-        row = self._database.execute(
-            "SELECT seq FROM sqlite_sequence WHERE name = 'moments'"
-        ).fetchone()
-        return 0 if row is None else int(row[0])
+        return self._last_ids()["moments"]
+
+    def _last_ids(self) -> dict[str, int]:
+        """Return the last ID of each table that was ever written, 0 if there is none."""
+        rows = self._database.execute("SELECT name, seq FROM sqlite_sequence")
+        return {"moments": 0, "node_moments": 0, "node_loads": 0} | dict(rows.fetchall())
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -443,10 +504,10 @@ def _quarantine(path: Path) -> None:
     remove_database(path)
 
 
-def _continue_ids(database: sqlite3.Connection, newest: int) -> None:
+def _continue_ids(database: sqlite3.Connection, newest: Mapping[str, int]) -> None:
     """Continue the IDs in a new file, so that a client that follows by ID confuses no entries."""
-    database.execute("DELETE FROM sqlite_sequence WHERE name = 'moments'")
-    database.execute("INSERT INTO sqlite_sequence VALUES ('moments', ?)", (newest,))
+    database.execute("DELETE FROM sqlite_sequence")
+    database.executemany("INSERT INTO sqlite_sequence VALUES (?, ?)", newest.items())
 
 
 def _unusable_error(path: Path, error: Exception) -> HistoryError:
@@ -465,6 +526,17 @@ def _decode_entry(
         namespace=namespace,
         name=name,
         transition=_decode_transition(kind, subject, before, after, reason, message),
+    )
+
+
+def _transition_texts(change: Transition) -> TransitionTexts:
+    return (
+        change.kind,
+        change.subject,
+        sanitize_text(change.before_text, _MAX_TEXT_LENGTH),
+        sanitize_text(change.after_text, _MAX_TEXT_LENGTH),
+        sanitize_text(change.reason, _MAX_TEXT_LENGTH),
+        sanitize_text(change.message, _MAX_TEXT_LENGTH),
     )
 
 

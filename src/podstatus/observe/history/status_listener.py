@@ -99,8 +99,15 @@ class AgentDowntime:
         if uid not in self._unreported_pods:
             return
         self._unreported_pods.discard(uid)
-        downtime = Transition(kind=AGENT_DOWNTIME, duration_seconds=self._downtime_seconds)
-        self._writer.add_entry(pod, downtime, at=self.started_at)
+        self._writer.add_entry(pod, self._transition(), at=self.started_at)
+
+    def record_node(self, name: str) -> None:
+        """Add a downtime entry for the node of the agent, unless none ran here before."""
+        if self._downtime_seconds > 0:
+            self._writer.add_node_entry(name, self._transition(), at=self.started_at)
+
+    def _transition(self) -> Transition:
+        return Transition(kind=AGENT_DOWNTIME, duration_seconds=self._downtime_seconds)
 
     async def run(self) -> None:
         """Touch the heartbeat file every second, until cancelled."""

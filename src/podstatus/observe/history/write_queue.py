@@ -11,8 +11,10 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history.node_tables import NodeLoadSample
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions.compare_statuses import Transition
+from podstatus.observe.transitions.node_transitions import NodeState
 
 MAX_ENTRIES = 50_000
 """Changes: more than a minute of 500 a second."""
@@ -42,13 +44,21 @@ class QueuedTransition(msgspec.Struct, frozen=True, gc=False):
     size: int
 
 
+class QueuedNode(msgspec.Struct, frozen=True, gc=False):
+    """What was seen of a node: its state, an entry that is not derived from it, or its load."""
+
+    at: int
+    seen: NodeState | HistoryEntry | NodeLoadSample
+    size: int
+
+
 class WriteQueue(Generic[S]):
     """A thread-safe queue with one consumer."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
-        self._entries: deque[QueuedState[S] | QueuedTransition] = deque()
+        self._entries: deque[QueuedState[S] | QueuedTransition | QueuedNode] = deque()
         self._bytes = 0
         self._lock = threading.Lock()
         self.dropped_states = self.dropped_transitions = 0
@@ -57,7 +67,7 @@ class WriteQueue(Generic[S]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, entry: QueuedState[S] | QueuedTransition) -> None:
+    def add(self, entry: QueuedState[S] | QueuedTransition | QueuedNode) -> None:
         """Append an entry, or count it as dropped if it does not fit."""
         with self._lock:
             size = self._bytes + entry.size
@@ -69,7 +79,7 @@ class WriteQueue(Generic[S]):
             else:
                 self.dropped_states += 1
 
-    def pop(self, limit: int) -> list[QueuedState[S] | QueuedTransition]:
+    def pop(self, limit: int) -> list[QueuedState[S] | QueuedTransition | QueuedNode]:
         """Remove and return the oldest entries, at most `limit`."""
         with self._lock:
             count = min(len(self._entries), limit)
@@ -77,7 +87,7 @@ class WriteQueue(Generic[S]):
             self._bytes -= sum(entry.size for entry in popped)
         return popped
 
-    def requeue(self, entries: list[QueuedState[S] | QueuedTransition]) -> None:
+    def requeue(self, entries: list[QueuedState[S] | QueuedTransition | QueuedNode]) -> None:
         """Put entries back at the front."""
         with self._lock:
             self._entries.extendleft(reversed(entries))

@@ -26,10 +26,19 @@ from podstatus.base.failure_log import FailureLog
 from podstatus.events import reasons
 from podstatus.kube.objects.meta import NamedPod
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.node_changes import NodeChanges, estimate_node_size
+from podstatus.observe.history.node_tables import NodeLoadSample
+from podstatus.observe.history.sqlite_store import (
+    History,
+    HistoryEntry,
+    HistoryError,
+    NodeRecords,
+    node_entry,
+)
 from podstatus.observe.history.write_queue import (
     MAX_BYTES,
     MAX_ENTRIES,
+    QueuedNode,
     QueuedState,
     QueuedTransition,
     WriteQueue,
@@ -42,6 +51,7 @@ from podstatus.observe.transitions.compare_statuses import (
     FINISHED,
     Transition,
 )
+from podstatus.observe.transitions.node_transitions import NodeState
 from podstatus.observe.transitions.tracker import (
     SUMMARY_SOURCE,
     P,
@@ -85,7 +95,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the file; an entry has about 110."""
 
 
-QueueEntry: TypeAlias = QueuedState[Any] | QueuedTransition
+QueueEntry: TypeAlias = QueuedState[Any] | QueuedTransition | QueuedNode
 
 
 def ignore(*_: object) -> None:
@@ -93,7 +103,7 @@ def ignore(*_: object) -> None:
 
 
 class HistoryWriter(Generic[P]):
-    """Records changes of pods. Methods that add an entry are thread-safe."""
+    """Records changes of pods and nodes. Methods that add an entry are thread-safe."""
 
     source: TransitionSource[P, Any]
     """How to derive transitions from the pods of a subclass."""
@@ -112,6 +122,7 @@ class HistoryWriter(Generic[P]):
         """`on_loss` is called in the event loop with the reason when a file was lost."""
         self._history = history
         self._tracker = TransitionTracker(self.source)
+        self._nodes = NodeChanges(history.last_node_values)
         self._clock = clock
         self._retention = retention or Retention()
         self._heartbeat = heartbeat
@@ -156,6 +167,24 @@ class HistoryWriter(Generic[P]):
         at = self._clock.now() if at is None else at
         size = _TRANSITION_BYTES + len(transition.message) + len(transition.reason)
         self._queue.add(QueuedTransition(_entry(at, pod, transition), size))
+
+    def node_changed(self, state: NodeState) -> None:
+        """Queue the current state of a new or changed node."""
+        self._add_node(self._clock.now(), state)
+
+    def node_removed(self, name: str) -> None:
+        self.add_node_entry(name, Transition(kind=FINISHED))
+
+    def add_node_entry(self, name: str, transition: Transition, *, at: int | None = None) -> None:
+        """Queue a transition of a node, with the current time by default."""
+        at = self._clock.now() if at is None else at
+        self._add_node(at, node_entry(name, at, transition))
+
+    def add_node_load(self, sample: NodeLoadSample) -> None:
+        self._add_node(sample.at, sample)
+
+    def _add_node(self, at: int, seen: NodeState | HistoryEntry | NodeLoadSample) -> None:
+        self._queue.add(QueuedNode(at, seen, estimate_node_size(seen)))
 
     @property
     def tracked_pods(self) -> int:
@@ -262,12 +291,19 @@ class HistoryWriter(Generic[P]):
 
     def _write(self, changes: list[QueueEntry]) -> bool:
         """Write a batch; return False if it failed and was queued again."""
-        rollback = self._tracker.savepoint()
+        rollbacks = self._tracker.savepoint(), self._nodes.savepoint()
+
+        def rollback() -> None:
+            for undo in rollbacks:
+                undo()
+
         try:
             self._recover_file()
-            entries = [entry for change in changes for entry in self._to_entries(change)]
-            if entries:
-                self._history.append(entries)
+            pods = [change for change in changes if not isinstance(change, QueuedNode)]
+            entries = [entry for change in pods for entry in self._to_entries(change)]
+            nodes = self._nodes.records(it for it in changes if isinstance(it, QueuedNode))
+            if entries or nodes.entries or nodes.samples:
+                self._history.append(entries, nodes)
         except HistoryError as error:
             rollback()
             self._queue.requeue(changes)
@@ -280,7 +316,7 @@ class HistoryWriter(Generic[P]):
             self._failed_changes += len(changes)
             return True
         self._failures.recovered()
-        self._count(entries)
+        self._count(entries, nodes)
         self._tracker.prune()
         return True
 
@@ -312,19 +348,21 @@ class HistoryWriter(Generic[P]):
             for pod, transitions in self._tracker.baselines()
             for transition in (gap, *transitions)
         ]
-        if entries:
-            self._history.append(entries)
+        nodes = self._nodes.baseline(at, gap)
+        if entries or nodes.entries:
+            self._history.append(entries, nodes)
         self._loss_message = ""
-        self._count(entries)
+        self._count(entries, nodes)
 
-    def _count(self, entries: Sequence[HistoryEntry]) -> None:
-        self._entries_written += len(entries)
-        self._entries_since_prune += len(entries)
+    def _count(self, entries: Sequence[HistoryEntry], nodes: NodeRecords) -> None:
+        count = len(entries) + len(nodes.entries) + len(nodes.samples)
+        self._entries_written += count
+        self._entries_since_prune += count
         by_kind = self._by_kind.copy()
         by_kind.update(entry.transition.kind for entry in entries)
         self._by_kind = by_kind
 
-    def _to_entries(self, change: QueueEntry) -> list[HistoryEntry]:
+    def _to_entries(self, change: QueuedState[Any] | QueuedTransition) -> list[HistoryEntry]:
         if isinstance(change, QueuedTransition):
             if change.entry.transition.kind == FINISHED:
                 self._tracker.finish(change.entry.uid)

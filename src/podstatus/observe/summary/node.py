@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.objects.node import Node
+from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
@@ -51,7 +51,12 @@ def summarize_node(
         lease_age_seconds=lease_age_seconds,
         version=status.node_info.kubelet_version,
         labels=dict(node.metadata.labels or {}),
+        taints=tuple(_format_taint(taint) for taint in node.spec.taints or ()),
     )
+
+
+def _format_taint(taint: Taint) -> str:
+    return f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 
 
 def with_load(summary: NodeSummary, usage: MeasuredUsage, now: int) -> NodeSummary:

@@ -38,12 +38,16 @@ SYNC = "sync"
 FOREIGN_WRITE = "foreign"
 AGENT_DOWNTIME = "away"
 """No agent ran before this entry, for its duration."""
+TAINT = "taint"
+"""Of a node: a taint was set or removed."""
+AGENT = "agent"
+"""Of a node: its agent was started, or stopped in an orderly way."""
 _DURATION_DIGITS = {DELETION: 0, SYNC: 1, AGENT_DOWNTIME: 3}
 """Decimal places of the seconds, by the kinds that have a duration."""
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One change of a pod."""
+    """One change of a pod or node."""
 
     kind: str
     """Which part changed: one of the constants of this module."""

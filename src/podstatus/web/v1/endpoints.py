@@ -13,6 +13,7 @@ from podstatus.web.v1.wire import (
     AlertsResponse,
     NodeResponse,
     NodesResponse,
+    NodeTimelineResponse,
     PodResponse,
     PodsResponse,
     StatusResponse,
@@ -85,6 +86,12 @@ ENDPOINTS = (
     Endpoint(pattern="/v1/node", help="The node of this agent.", response=NodeResponse),
     Endpoint(pattern="/v1/nodes", help="All known nodes.", response=NodesResponse),
     Endpoint(pattern="/v1/nodes/{name}", help="One node.", response=NodeResponse),
+    Endpoint(
+        pattern="/v1/nodes/{name}/timeline",
+        help="Transitions and load of a node.",
+        response=NodeTimelineResponse,
+        parameters=(_AFTER, _limit(MAX_TRANSITIONS)),
+    ),
     Endpoint(
         pattern="/v1/events",
         help="Events of pods, from the history.",

@@ -32,10 +32,12 @@ from podstatus.web.v1.wire import (
     AlertsResponse,
     NodeResponse,
     NodesResponse,
+    NodeTimelineResponse,
     PodResponse,
     PodsResponse,
     StatusResponse,
     TransitionsResponse,
+    node_load_view,
     pod_view,
     round_floats,
     transition_view,
@@ -264,6 +266,23 @@ async def _node(view: StatusView, request: QueryRequest) -> NodeResponse:
     return NodeResponse(freshness=view.freshness(), node=node)
 
 
+async def _node_timeline(view: StatusView, request: QueryRequest) -> NodeTimelineResponse:
+    name, after = request.path_parameters["name"], request.after
+    limit = request.limit(MAX_TRANSITIONS)
+    recorded = await view.history.node_timeline(name, after=after)
+    if not recorded.entries and not recorded.samples and name not in view.nodes():
+        raise not_found(f"node {name} is unknown and has no history; /v1/nodes lists the nodes")
+    entries = recorded.entries[:limit]
+    return NodeTimelineResponse(
+        freshness=view.freshness(),
+        history=view.history.counts,
+        transitions=tuple(map(transition_view, entries)),
+        load=() if after else tuple(map(node_load_view, recorded.samples)),
+        after=entries[-1].id if entries else after,
+        more=len(recorded.entries) > limit,
+    )
+
+
 async def _nodes(view: StatusView, _: QueryRequest) -> NodesResponse:
     nodes = view.nodes()
     return NodesResponse(
@@ -291,6 +310,7 @@ _HANDLERS: Mapping[str, Callable[[StatusView, QueryRequest], Awaitable[msgspec.S
     "/v1/node": _node,
     "/v1/nodes": _nodes,
     "/v1/nodes/{name}": _node,
+    "/v1/nodes/{name}/timeline": _node_timeline,
     "/v1/events": _events,
     "/v1/status": _status,
 }

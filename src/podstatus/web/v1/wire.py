@@ -16,6 +16,7 @@ from podstatus.alerts.ports import DeliveryState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.history.node_tables import NodeLoadSample
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.ports import (
     Freshness,
@@ -46,17 +47,19 @@ class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 
 class TransitionView(CamelStruct, frozen=True, kw_only=True, omit_defaults=True):
-    """One transition of a pod, from the history."""
+    """One transition of a pod or node, from the history."""
 
     id: int
     """Increases from transition to transition."""
     at: str
     uid: PodUID
+    """Empty for a node."""
     namespace: str
+    """Empty for a node."""
     name: str
     kind: str
     subject: str = ""
-    """The type of a condition, or the name of a container."""
+    """The type of a condition, the name of a container, or a taint."""
     before: str = ""
     """Of a phase, condition, restart or readiness; left out: there was no value."""
     after: str = ""
@@ -128,6 +131,33 @@ class NodeResponse(CamelStruct, frozen=True, kw_only=True):
 
     freshness: Freshness
     node: NodeSummary
+
+
+class NodeLoadView(CamelStruct, frozen=True, kw_only=True, omit_defaults=True):
+    """Used fractions of a node, averages of a minute; left out: unknown."""
+
+    at: str
+    cpu: float | None = None
+    memory: float | None = None
+    disk: float | None = None
+    inodes: float | None = None
+    pids: float | None = None
+    pods: float | None = None
+
+
+class NodeTimelineResponse(CamelStruct, frozen=True, kw_only=True):
+    """Response with the transitions and the load of a node, oldest first."""
+
+    freshness: Freshness
+    history: HistoryCounts
+    """Counters of the history, with those of lost entries."""
+    transitions: tuple[TransitionView, ...]
+    load: tuple[NodeLoadView, ...] = ()
+    """Samples where the load has changed, at least every ten minutes; only on the first page."""
+    after: int = 0
+    """Parameter for the next page."""
+    more: bool = False
+    """Whether the next page has transitions already."""
 
 
 class NodesResponse(CamelStruct, frozen=True, kw_only=True):
@@ -245,6 +275,21 @@ def transition_view(entry: HistoryEntry) -> TransitionView:
         name=entry.name,
         **structs.asdict(entry.transition),
     )
+
+
+def node_load_view(sample: NodeLoadSample) -> NodeLoadView:
+    """A sample as it travels, with its time in milliseconds."""
+    fractions = {name: getattr(sample, name) for name in NodeLoadView.__struct_fields__[1:]}
+    return NodeLoadView(
+        at=rfc3339_millis(sample.at),
+        **{name: None if it is None else round(it, 3) for name, it in fractions.items()},
+    )
+
+
+def parse_node_load(view: NodeLoadView, node: str) -> NodeLoadSample:
+    """The inverse of `node_load_view`. Raises TimeError."""
+    fractions = {name: getattr(view, name) for name in NodeLoadView.__struct_fields__[1:]}
+    return NodeLoadSample(node=node, at=Time.parse(view.at).unix_nanos(), **fractions)
 
 
 def parse_transition(view: TransitionView) -> HistoryEntry:

@@ -55,6 +55,17 @@ class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     oldest_unsent_seconds: float = 0.0
 
 
+class TaintSummary(msgspec.Struct, frozen=True):
+    """A taint without its time; as text `key=value:effect`, as kubectl shows it."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
+
+
 class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The current state of a node."""
 
@@ -79,8 +90,9 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lease_age_seconds: float | None = None
     version: str = ""
     labels: Mapping[str, str] = {}
-    taints: tuple[str, ...] = ()
-    """As `key=value:effect`."""
+    unschedulable: bool = False
+    """Whether it is cordoned."""
+    taints: tuple[TaintSummary, ...] = ()
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -18,6 +18,7 @@ from podstatus.alerts.rules.fact_variables import (
     sync_facts,
 )
 from podstatus.alerts.rules.windows import WindowCounts
+from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, NodeSummary, SyncState
@@ -25,6 +26,7 @@ from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     parse_container_state,
 )
+from podstatus.observe.summary.node import summarize_node
 from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
@@ -157,6 +159,28 @@ def test_what_is_not_known_of_a_node_is_less_than_nothing() -> None:
         "node.inodesUsedFraction": -1.0, "node.pidsUsedFraction": -1.0,
         "node.diskFullInSeconds": -1, "node.clockSkewSeconds": 0,
     }  # fmt: skip
+
+
+def test_an_observer_does_not_know_how_statuses_are_sent() -> None:
+    facts = sync_facts(None, Freshness(server_reachable=False, server_age_seconds=90.0))
+    assert facts.pop("sync.serverReachable")
+    assert set(facts.values()) == {-1}
+    assert {*facts, "sync.serverReachable"} == {fact.name for fact in SYNC_FACTS}
+
+
+def test_a_cordoned_node_with_taints() -> None:
+    taints = (
+        Taint(key="gpu", value="a100", effect="NoSchedule"),
+        Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule"),
+        Taint(key="node.kubernetes.io/unreachable", effect="NoExecute"),
+    )
+    node = Node(spec=NodeSpec(unschedulable=True, taints=taints))
+    facts = node_facts(summarize_node(node, pods=0, requested={}), Freshness())
+    assert facts["node.unschedulable"]
+    assert facts["node.taints"] == {
+        "gpu": "NoSchedule",
+        "node.kubernetes.io/unreachable": "NoSchedule,NoExecute",
+    }
 
 
 def like(**more: Any) -> PodSummary:

@@ -493,6 +493,21 @@ async def test_a_node_fact_that_is_not_known_yet_ends_nothing_after_a_restart(
         assert scene.received.words == ["Late node-1 firing", "Late node-1 resolved"]
 
 
+async def test_in_an_observer_no_node_is_blamed_for_the_rules_or_the_connection() -> None:
+    scene = Scene(
+        "rules:\n- {name: Over, scope: node, expr: node.rulesOverBudget != ''}\n"
+        "- {name: Away, scope: node, expr: '!sync.serverReachable || sync.unsent > 0'}\n"
+        "- {name: Down, scope: node, expr: '!node.ready'}"
+    )
+    scene.known.sync_state = None
+    scene.known.known_nodes = {it: NodeSummary(name=it, ready=it == "n1") for it in ("n1", "n2")}
+    async with scene.running() as alerting:
+        scene.evaluator.switched_off = {"Away": "it takes too long"}
+        await scene.passes(20)
+        assert scene.received.words == ["Down n2 firing"]
+        assert [it.failures for it in alerting.rules()] == [0, 0, 0]
+
+
 async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Path) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False), a_pod("well", ready=False), a_pod("gone", ready=False))

@@ -13,7 +13,7 @@ from podstatus.observe.history.node_recorder import NodeRecorder
 from podstatus.observe.history.node_tables import NodeLoadSample
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, NodeRecords, node_entry
 from podstatus.observe.history.writer import SummaryHistoryWriter
-from podstatus.observe.ports import NodeSummary
+from podstatus.observe.ports import NodeSummary, TaintSummary
 from podstatus.observe.summary.node_load import LoadAverage, NodeLoad, ResourceLoad
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.observe.transitions.compare_statuses import (
@@ -66,7 +66,10 @@ class Recording:
 
 
 def node(ready: str = "True", *, taints: tuple[str, ...] = (), **more: Any) -> NodeSummary:
-    return NodeSummary(name="n", conditions={"Ready": ready}, taints=taints, **more)
+    """A node with taints as `key:effect`."""
+    pairs = (text.split(":") for text in taints)
+    summaries = tuple(TaintSummary(key, "", effect) for key, effect in pairs)
+    return NodeSummary(name="n", conditions={"Ready": ready}, taints=summaries, **more)
 
 
 def loaded(cpu: float | None, *, average: float | None = None) -> NodeSummary:

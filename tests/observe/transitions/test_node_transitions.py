@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.observe.ports import NodeSummary
+from podstatus.observe.ports import NodeSummary, TaintSummary
 from podstatus.observe.transitions.compare_statuses import CONDITION, TAINT, Transition
 from podstatus.observe.transitions.node_transitions import (
     NodeState,
@@ -39,7 +39,7 @@ def test_ready_comes_first_with_its_reason_and_conditions_before_taints() -> Non
         reason="NodeStatusUnknown",
         message="no heartbeat",
         conditions={"DiskPressure": "Unknown", "Ready": "Unknown"},
-        taints=("a:NoExecute",),
+        taints=(TaintSummary("a", "b", "NoExecute"),),
     )
     assert node_transitions({}, node_state(node)) == [
         Transition(
@@ -50,5 +50,5 @@ def test_ready_comes_first_with_its_reason_and_conditions_before_taints() -> Non
             message="no heartbeat",
         ),
         Transition(kind=CONDITION, subject="DiskPressure", after="Unknown"),
-        Transition(kind=TAINT, subject="a:NoExecute", after="set"),
+        Transition(kind=TAINT, subject="a=b:NoExecute", after="set"),
     ]

@@ -19,7 +19,7 @@ from podstatus.alerts.rules.container_usage import NO_LOAD, ContainerLoad, PodLo
 from podstatus.alerts.rules.windows import WINDOW_NANOS, WindowCounts
 from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.ports import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState, TaintSummary
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import (
     STUCK_DELETION_SECONDS,
@@ -100,6 +100,12 @@ NODE_FACTS = (
     Fact("node.reason", "string", "Reason of the condition Ready, such as `KubeletNotReady`."),
     Fact("node.conditions", "map(string, string)", "Status of each condition, by type."),
     Fact("node.labels", "map(string, string)", "Labels of the node."),
+    Fact("node.unschedulable", "bool", "Whether the node is cordoned."),
+    Fact(
+        "node.taints",
+        "map(string, string)",
+        "Effects of its taints, by key; several effects are separated by commas.",
+    ),
     Fact("node.pods", "int", "Number of its pods that have not terminated."),
     Fact("node.leaseAgeSeconds", "int", "Seconds since its lease was renewed."),
     Fact(
@@ -145,7 +151,7 @@ SYNC_FACTS = (
     Fact("sync.serverReachable", "bool", "Whether the API server answers."),
     Fact("sync.serverAgeSeconds", "int", "Seconds since the last response of the API server."),
 )
-"""Facts that only an agent has."""
+"""Facts that only an agent has; for an observer they are unknown."""
 
 FACTS: dict[Scope, tuple[Fact, ...]] = {"pod": POD_FACTS, "node": NODE_FACTS + SYNC_FACTS}
 """The facts that rules of each scope can use."""
@@ -252,6 +258,8 @@ def node_facts(
         "node.reason": node.reason,
         "node.conditions": node.conditions,
         "node.labels": node.labels,
+        "node.unschedulable": node.unschedulable,
+        "node.taints": _taint_effects(node.taints),
         "node.pods": node.pods,
         "node.leaseAgeSeconds": _whole_seconds(node.lease_age_seconds),
         **{fact: _fraction(fraction(node.load)) for fact, fraction in _LOAD_FACTS.items()},
@@ -262,13 +270,27 @@ def node_facts(
     }
 
 
+def _taint_effects(taints: Iterable[TaintSummary]) -> dict[str, str]:
+    effects: dict[str, str] = {}
+    for taint in taints:
+        before = effects.get(taint.key)
+        effects[taint.key] = f"{before},{taint.effect}" if before else taint.effect
+    return effects
+
+
 def _format_rules(rules: Sequence[str]) -> str:
     more = len(rules) - _MAX_LISTED_RULES
     return ", ".join(rules[:_MAX_LISTED_RULES]) + (f" and {more} more" if more > 0 else "")
 
 
-def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:
-    """Return the facts of the status sync, which complement those of the node."""
+def sync_facts(sync: SyncState | None, freshness: Freshness) -> dict[str, Any]:
+    """Return the facts of the status sync, which complement those of the node.
+
+    None: unknown. An observer does not know whether a node reaches the API server, so the node
+    counts as connected: other rules notice that it is not.
+    """
+    if sync is None:
+        return dict(_UNKNOWN_SYNC)
     return {
         "sync.unsent": sync.unsent,
         "sync.oldestUnsentSeconds": _whole_seconds(sync.oldest_unsent_seconds),
@@ -278,6 +300,9 @@ def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:
         "sync.serverReachable": freshness.server_reachable,
         "sync.serverAgeSeconds": _whole_seconds(freshness.server_age_seconds),
     }
+
+
+_UNKNOWN_SYNC = {fact.name: UNKNOWN for fact in SYNC_FACTS} | {"sync.serverReachable": True}
 
 
 def _whole_seconds(seconds: float | None) -> int:

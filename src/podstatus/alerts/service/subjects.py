@@ -176,7 +176,9 @@ class NodeSubjects:
             self._watched_since = now
         watched = now - self._watched_since
         nodes, sync, knowledge = self._view.nodes(), self._view.sync(), self._view.freshness()
-        extra = {} if sync is None else sync_facts(sync, knowledge)
+        extra = sync_facts(sync, knowledge)
+        # An observer evaluates the rules of all nodes: none of them is the cause.
+        over_budget = () if sync is None else self._engine.disabled_rules
         changed: list[Alert] = []
         for name in [name for name in self._last_facts if name not in nodes]:
             del self._last_facts[name]
@@ -184,7 +186,7 @@ class NodeSubjects:
         requests = []
         for node in nodes.values():
             warming_up = warming_up_node_facts(node, sync, knowledge, watched)
-            own = node_facts(node, knowledge, self._engine.disabled_rules)
+            own = node_facts(node, knowledge, over_budget)
             facts = {**own, **extra}
             if (facts, warming_up) != self._last_facts.get(node.name):
                 self._last_facts[node.name] = None

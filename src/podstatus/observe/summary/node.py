@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.objects.node import Node, Taint
+from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.node.decide.measured_usage import MeasuredUsage
-from podstatus.observe.ports import NodeSummary
+from podstatus.observe.ports import NodeSummary, TaintSummary
 from podstatus.observe.summary.node_load import (
     DeclaredResources,
     node_load,
@@ -51,12 +51,9 @@ def summarize_node(
         lease_age_seconds=lease_age_seconds,
         version=status.node_info.kubelet_version,
         labels=dict(node.metadata.labels or {}),
-        taints=tuple(_format_taint(taint) for taint in node.spec.taints or ()),
+        unschedulable=node.spec.unschedulable,
+        taints=tuple(TaintSummary(it.key, it.value, it.effect) for it in node.spec.taints or ()),
     )
-
-
-def _format_taint(taint: Taint) -> str:
-    return f"{taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 
 
 def with_load(summary: NodeSummary, usage: MeasuredUsage, now: int) -> NodeSummary:

@@ -38,7 +38,7 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
 
 def node_state(node: NodeSummary) -> NodeState:
     conditions = {(CONDITION, type_): status for type_, status in node.conditions.items()}
-    taints = {(TAINT, taint): SET for taint in node.taints}
+    taints = {(TAINT, str(taint)): SET for taint in node.taints}
     return NodeState(
         name=node.name, values=conditions | taints, reason=node.reason, message=node.message
     )

@@ -44,14 +44,10 @@ def rows(result: Result) -> list[list[str]]:
     return [line.split() for line in result.stdout.splitlines()]
 
 
-def test_an_observer_has_no_alerts(tmp_path: Path) -> None:
-    with fake_node(tmp_path / "root", node="", observes=True):
-        result = get(tmp_path)
-    assert result.exit_code == 1
-    assert result.stderr == (
-        "podstatus: an observer evaluates no alert rules; query the agent of a node: podstatus get "
-        "alerts --root-dir PATH\n"
-    )
+def test_an_observer_is_asked_like_an_agent(tmp_path: Path) -> None:
+    with fake_node(tmp_path / "root", node="", observes=True) as found:
+        found.responses["/v1/alerts"] = {"alerts": ALERT_VIEWS}
+        assert len(rows(get(tmp_path))) == 1 + len(ALERTS)
 
 
 @pytest.mark.usefixtures("node")

@@ -1,4 +1,4 @@
-"""`podstatus get alerts`: the alerts of the agent."""
+"""`podstatus get alerts`: the alerts of an agent or an observer."""
 
 import os
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import warn
-from podstatus.cli.program import typed_program
 from podstatus.cli.render.tables import Table
 from podstatus.cli.styled_output import print_table
 from podstatus.cli.terminal import write
@@ -30,11 +29,6 @@ def get_alerts(
 ) -> None:
     """Print the alerts of `rule` and `namespace`, None for all. Raises RequestError."""
     agent, now = find_agent(root_dir, os.environ), current_time()
-    if agent.is_observer:
-        raise RequestError(
-            "an observer evaluates no alert rules; query the agent of a node: "
-            f"{typed_program()} get alerts --root-dir PATH"
-        )
     client = QueryClient(agent)
     query = {"rule": rule, "namespace": namespace, "limit": "5000"}
     response = client.get(

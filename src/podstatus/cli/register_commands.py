@@ -18,7 +18,7 @@ from podstatus.cli.program import forget_options, remember_options, suggested_co
 _COMMANDS = {
     "run": ("run:run", "Run a node that starts pods and reports their status."),
     "doctor": ("doctor:doctor", "Check whether a node can run on this machine."),
-    "observe": ("observe:observe", "Observe a cluster without writing to it."),
+    "observe": ("observe:observe", "Observe a cluster without changing it."),
     "get": ("get:get", "Display pods, nodes, events or alerts."),
     "describe": ("get:describe", "Show details of pods or nodes and their events."),
     "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),

@@ -4,60 +4,24 @@ import asyncio
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.errors import AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
-from podstatus.agent.observer.observer import SCOPE_FILE, ClusterObserver, build_observer
-from podstatus.agent.observer.settings import load_observe_settings
-from podstatus.base.system_clock import SystemClock
+from podstatus.agent.observer.observed_scope import SCOPE_FILE
+from podstatus.agent.observer.observer import ClusterObserver
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.testing.apiserver import ApiServerThread
+from tests.agent.observer.observing import create, observing, until
 from tests.support.data.deployment_pods import pod, status
-from tests.support.running_agent import agent_context, running_agent
 
 SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 MERGE = "application/merge-patch+json"
-
-
-@asynccontextmanager
-async def observing(
-    folder: Path, server: ApiServerThread, observed: ObserverScope | None = None, **options: str
-) -> AsyncIterator[ClusterObserver]:
-    flags: dict[str, str | None] = {
-        "root_dir": str(folder / "root"),
-        "kubeconfig": str(server.kubeconfig),
-        "port": "0",
-        **options,
-    }
-    settings = load_observe_settings(flags, {}, {}).settings
-    with RootDir(settings.root_dir) as root:
-        context = agent_context(settings, root, server)
-        observer = build_observer(context, observed or ObserverScope())
-        async with running_agent(observer, SECONDS) as running:
-            yield observer
-            assert not running.task.done()
-
-
-async def until(holds: Callable[[], object]) -> None:
-    while not holds():
-        await SystemClock().wait(0.02)
-
-
-def create(server: ApiServerThread, path: str, body: dict[str, Any]) -> str:
-    code, answer = server.request("POST", path, body)
-    assert code == 201, answer
-    name: str = body["metadata"]["name"]
-    return name
 
 
 def name_of(number: int) -> str:

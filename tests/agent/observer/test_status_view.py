@@ -72,29 +72,37 @@ async def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_pat
         await asyncio.wait({task})
 
 
-async def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
-    def renew(cluster: FakeCluster, at: str) -> None:
-        metadata = {"name": "n1", "namespace": "kube-node-lease", "uid": "lease-of-n1"}
-        cluster.of["leases"].put("n1", metadata=metadata, spec={"renewTime": at})
+def renew(cluster: FakeCluster, node: str, at: str) -> None:
+    metadata = {"name": node, "namespace": "kube-node-lease", "uid": f"lease-of-{node}"}
+    cluster.of["leases"].put(node, metadata=metadata, spec={"renewTime": at})
 
+
+async def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
     async def play() -> None:
         clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
         view = ClusterView(
             cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None
         )
-        renew(cluster, "2099-12-31T23:59:55.000000Z")
+
+        async def confirm(other: str = "n2") -> None:
+            renew(cluster, other, f"2100-01-01T00:00:00.{clock.monotonic() % 10**6:06}Z")
+            await run_ready_tasks()
+
+        renew(cluster, "n1", "2099-12-31T23:59:55.000000Z")
         task = asyncio.ensure_future(view.leases.run())
         await run_ready_tasks()
         assert view.lease_age("n1") == 5
         clock.step(864_000)
         await clock.advance(2)
+        await confirm()
         assert view.lease_age("n1") == 7
         # Its node's clock is 10 days behind ours now.
-        renew(cluster, "2100-01-01T00:00:02.000000Z")
+        renew(cluster, "n1", "2100-01-01T00:00:02.000000Z")
         await run_ready_tasks()
         assert view.lease_age("n1") == 0
         clock.step(-2 * 864_000)
         await clock.advance(3)
+        await confirm("n3")
         assert view.lease_age("n1") == 3
         cluster.of["leases"].delete("n1")
         await run_ready_tasks()
@@ -103,3 +111,21 @@ async def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> N
         await asyncio.wait({task})
 
     await asyncio.wait_for(play(), 30)
+
+
+async def test_no_lease_is_late_because_the_server_delivers_no_renewals() -> None:
+    clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
+    view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None)
+    renew(cluster, "n1", "2100-01-01T00:00:00.000000Z")
+    renew(cluster, "n2", "2100-01-01T00:00:00.000000Z")
+    task = asyncio.ensure_future(view.leases.run())
+    async with asyncio.timeout(30):
+        await clock.advance(8)
+        renew(cluster, "n2", "2100-01-01T00:00:08.000000Z")
+        await clock.advance(60)
+        assert (view.lease_age("n1"), view.lease_age("n2")) == (8, 0)
+        renew(cluster, "n2", "2100-01-01T00:01:08.000000Z")
+        await clock.advance(1)
+        assert (view.lease_age("n1"), view.lease_age("n2")) == (68, 0)
+    task.cancel()
+    await asyncio.wait({task})

@@ -87,11 +87,3 @@ async def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
         status, text = await scene.get("/v1/alerts")
     assert status == 404
     assert "--no-alerts" in text
-
-
-async def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
-    async with serve(tmp_path, sources={"alerts": None}) as scene:
-        scene.view.sync_state = None
-        status, text = await scene.get("/v1/alerts")
-    assert status == 404
-    assert "an observer evaluates no alert rules" in text

@@ -1,11 +1,10 @@
 """Build the alert services: rule evaluation, notifiers, remediations, delivery."""
 
-import logging
 import random
 import secrets
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
+from podstatus.agent.compose.alert_receivers import AlertReceivers
 from podstatus.agent.compose.alert_rules import AlertRules
 from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
@@ -19,15 +18,10 @@ from podstatus.alerts.actions.node_conditions import NodeConditionNotifier, aler
 from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartContainer, TaintNode
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
-from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.budgeted_evaluator import EvaluatorThread
 from podstatus.alerts.model import Action, Alert, RuleSet
-from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.event import EventNotifier, SubjectEventRecorder
-from podstatus.alerts.notifiers.http_post import HttpPostClient
-from podstatus.alerts.notifiers.log import LogNotifier
-from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, Remediation
 from podstatus.alerts.service.alert_service import AlertService, Readiness, firing_actions
 from podstatus.base.clock import Clock
@@ -36,10 +30,6 @@ from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.ports import StatusView
 
-logger = logging.getLogger(__name__)
-
-ALERTS_FILE = "alerts.db"
-"""File name in the root directory."""
 _DEFAULT_ACTIONS = (Action(kind="log"), Action(kind="event"))
 _ALERTMANAGER_ACTION = Action(kind="alertmanager")
 
@@ -80,10 +70,8 @@ class AlertServices:
     ) -> None:
         """`url` returns the agent's URL, empty before it listens."""
         settings, clock = dependencies.settings, dependencies.clock
-        self._base_url = url
-        self._http = HttpPostClient(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
-        self._store = _open_store(dependencies.root.path / ALERTS_FILE)
+        self._receivers = AlertReceivers(settings, dependencies.root.path, clock, url=url)
         alert_pods = AlertPods(pods.pod_manager, is_synced=pods.all_sources_ready)
         remediations: dict[str, Remediation] = {
             "restartContainer": RestartContainer(alert_pods, dependencies.pleg, pods.probe_results),
@@ -92,15 +80,8 @@ class AlertServices:
         }
         events = SubjectEventRecorder(dependencies.recorder)
         notifiers: dict[str, AlertNotifier | BatchAlertNotifier] = {
-            "log": LogNotifier(),
+            **self._receivers.notifiers,
             "event": EventNotifier(events),
-            "webhook": WebhookNotifier(self._http, clock=clock, link=self._alert_url),
-            "alertmanager": AlertmanagerNotifier(
-                self._http,
-                clock=clock,
-                url=settings.alertmanager_url or "",
-                link=self._alert_url,
-            ),
             CONDITION: NodeConditionNotifier(dependencies.signals.node_changed, clock=clock),
         }
         for kind, remediation in remediations.items():
@@ -116,7 +97,7 @@ class AlertServices:
             status_view,
             firing.engine,
             self._evaluator,
-            AlertDispatcher(notifiers, self._store, clock=clock, random=random.random),
+            AlertDispatcher(notifiers, self._receivers.store, clock=clock, random=random.random),
             actions=firing.actions,
             readiness=Readiness(pods=pods.is_snapshot_complete, nodes=node.is_synced),
             clock=clock,
@@ -129,29 +110,10 @@ class AlertServices:
     async def close(self) -> None:
         """Close the evaluator process, all connections and the alert database."""
         self._evaluator.close()
-        await self._http.close()
-        if self._store is not None:
-            try:
-                self._store.close()
-            except AlertStoreError as error:
-                logger.warning("cannot close the alert database: error=%s", error)
-
-    def _alert_url(self, alert: Alert) -> str:
-        """The alert's URL in the query API; empty before the agent listens."""
-        url = self._base_url()
-        return f"{url}/v1/alerts?rule={alert.rule}" if url else ""
+        await self._receivers.close()
 
 
 def _default_actions(settings: AgentSettings) -> tuple[Action, ...]:
     return (
         (*_DEFAULT_ACTIONS, _ALERTMANAGER_ACTION) if settings.alertmanager_url else _DEFAULT_ACTIONS
     )
-
-
-def _open_store(path: Path) -> AlertStore | None:
-    """The alert database; None if it is not usable: alerts are lost at a restart then."""
-    try:
-        return AlertStore.open(path)
-    except AlertStoreError as error:
-        logger.error("alerts will not survive a restart: error=%s", error)
-        return None

@@ -1,4 +1,4 @@
-"""The cluster observer: follow pods, nodes and leases, record a history, serve queries.
+"""The cluster observer: follow pods, nodes and leases, record a history, serve queries, alert.
 
-An observer writes nothing to the API server and runs no pod. Tests: tests/agent/observer.
+An observer changes no pod or node, and runs no pod. Tests: tests/agent/observer.
 """

@@ -119,18 +119,27 @@ class ClusterView:
         """Return the reflectors that the caller has to run."""
         return (self.pods, self.nodes, self.leases)
 
+    @property
+    def are_nodes_complete(self) -> bool:
+        """Whether the nodes are known, and their leases unless they cannot be read."""
+        return self.nodes.has_synced and (self.leases.has_synced or self.leases.is_failing)
+
     def lease_age(self, node: str) -> float | None:
-        """Return the seconds since the lease of a node was renewed; None if it never was.
+        """Return the seconds without a renewal of the node's lease; None if it never was renewed.
 
         Like the node lifecycle controller, this measures from the observation of a renewal with
         the monotonic clock. Only the age of the first observed renewal depends on the wall clock,
         which may differ between machines.
+
+        It is measured up to the last moment when the copy of the leases was confirmed: while the
+        API server does not deliver renewals, no node is late because of that.
         """
         renewal = self._renewals.get(node)
         if renewal is None:
             return None
         seen, age = renewal
-        return age + (self._clock.monotonic() - seen) / _SECOND
+        confirmed = self._clock.monotonic() - round(self.leases.staleness() * _SECOND)
+        return age + max(0, confirmed - seen) / _SECOND
 
     def _node_changed(self, change: ObjectChange[ClusterNode]) -> None:
         if not isinstance(change, Updated) or change.old.summary != change.new.summary:

@@ -8,20 +8,21 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 
-import msgspec
-
 from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile, history_retention
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.daemon.endpoints_file import RootDirError
-from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
+from podstatus.agent.observer.alerts import ObserverAlerts
 from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
+from podstatus.agent.observer.observed_scope import history_start
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.settings.export import export_flags
+from podstatus.alerts.metrics import alert_metrics
+from podstatus.alerts.ports import AlertReader
+from podstatus.alerts.service.alert_service import Readiness
 from podstatus.base.clock import Clock
-from podstatus.base.msgspec_json import decode_json
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
@@ -63,13 +64,11 @@ _FIRST_LIST_SECONDS = 30.0
 """A list of 5,000 pods takes 2 to 3 s. Until then responses say that the data is incomplete."""
 _RETRY_SECONDS = 1.0
 _HISTORY_POLL_SECONDS = 0.5
-SCOPE_FILE = "observed.json"
-"""File in the root directory with the cluster and scope that the history belongs to."""
 HEAP_TRIMMED = "returned the memory of the initial list to the operating system"
 
 
 class ClusterObserver:
-    """The cluster observer: all its services, connected. It writes nothing to the cluster."""
+    """The cluster observer: all its services, connected. It changes no pods and nodes."""
 
     def __init__(self, context: AgentContext, scope: ObserverScope, clock: Clock) -> None:
         settings, root = context.settings, context.root
@@ -86,6 +85,11 @@ class ClusterObserver:
             self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history.writer
         )
         self.status_view = ClusterStatusView(self.view, server_health=health, history=self._history)
+        # Clients need permission for all nodes: the observer is none of them.
+        self._server = KubeletServer(
+            settings, context.server_files, self._client, clock, node_name=""
+        )
+        self._alerts = self._build_alerts()
         self._metric_pages = MetricPages(
             {"": self._metrics, "slis": HealthCheckCollector(self._checks)}
         )
@@ -94,13 +98,33 @@ class ClusterObserver:
             routes=OBSERVER_ROUTES,
             logs=root.folder("logs"),
             view=self.status_view,
+            alerts=self.alerts,
             agent_info=self._about_agent(),
             metrics=self._metric_pages,
         )
-        # Clients need permission for all nodes: the observer is none of them.
-        self._server = KubeletServer(
-            settings, context.server_files, self._client, clock, node_name=""
+
+    def _build_alerts(self) -> ObserverAlerts | None:
+        """Raises AgentError for rules that an observer cannot have."""
+        context, view = self._context, self.view
+        if context.alert_rules is None:
+            return None
+        return ObserverAlerts(
+            context,
+            context.alert_rules,
+            self._client,
+            self.status_view,
+            readiness=Readiness(
+                pods=lambda: view.pods.has_synced, nodes=lambda: view.are_nodes_complete
+            ),
+            heartbeats=self._heartbeats,
+            clock=self._clock,
+            url=lambda: self._server.url,
         )
+
+    @property
+    def alerts(self) -> AlertReader | None:
+        """The alerts of the cluster; None if alerts are disabled."""
+        return None if self._alerts is None else self._alerts.service
 
     def _build_history_writer(self, history: History) -> SummaryHistoryWriter:
         return SummaryHistoryWriter(
@@ -123,6 +147,8 @@ class ClusterObserver:
         async with AsyncExitStack() as stack:
             stack.callback(self._history.close)
             stack.callback(self._metric_pages.close)
+            if self._alerts is not None:
+                stack.push_async_callback(self._alerts.close)
             await stack.enter_async_context(self._client)
             is_reachable = await self._check_access()
             # Before the initial list, so that a port in use is reported at once.
@@ -138,6 +164,8 @@ class ClusterObserver:
                     self._follow(is_reachable=is_reachable, previous_pods=previous_pods),
                     name="cluster",
                 )
+                if self._alerts is not None:
+                    tasks.create_task(self._alerts.run(), name="alerts")
                 if is_reachable:
                     await self._wait_first_list()
                 on_serving(ListenAddresses(agent=url, observes=True))
@@ -242,6 +270,8 @@ class ClusterObserver:
         yield from podstatus_metrics(self.status_view, self._clock)
         yield from service_metrics(self._heartbeats)
         yield from process_metrics()
+        if self._alerts is not None:
+            yield from alert_metrics(self._alerts.service)
 
     def _about_agent(self) -> AgentDescription:
         scope = {
@@ -262,32 +292,3 @@ class ClusterObserver:
 def build_observer(context: AgentContext, scope: ObserverScope) -> ClusterObserver:
     """Build the observer without starting it. Raises AgentError."""
     return ClusterObserver(context, scope, SystemClock())
-
-
-class _HistoryScope(msgspec.Struct, frozen=True):
-    server: str
-    observed: ObserverScope
-    after: int
-    """Entries up to this id belong to another cluster or scope."""
-
-
-def history_start(root: RootDir, server: str, scope: ObserverScope, *, newest: int) -> int:
-    """Return the id after which the history belongs to this server and scope.
-
-    If it belonged to another one, that is `newest`, the id of the last entry, which is then
-    recorded. Raises RootDirError.
-    """
-    recorded = _decode(root.read(SCOPE_FILE))
-    is_same = recorded is not None and (recorded.server, recorded.observed) == (server, scope)
-    # An id above `newest` belongs to a history file that has been replaced since.
-    if recorded is not None and is_same and recorded.after <= newest:
-        return recorded.after
-    root.write(SCOPE_FILE, msgspec.json.encode(_HistoryScope(server, scope, newest)))
-    return newest
-
-
-def _decode(content: bytes | None) -> _HistoryScope | None:
-    try:
-        return None if content is None else decode_json(content, _HistoryScope)
-    except msgspec.DecodeError:
-        return None

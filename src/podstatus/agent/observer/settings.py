@@ -64,6 +64,14 @@ OBSERVE_SETTINGS: tuple[Setting, ...] = (
     ),
     BY_NAME["history_days"],
     BY_NAME["history_size"],
+    _override(
+        "alerts",
+        "Evaluate the default alert rules and the rules from --alert-rules for all observed pods "
+        "and nodes.",
+        default="true",
+    ),
+    BY_NAME["alert_rules"],
+    BY_NAME["alertmanager_url"],
     BY_NAME["v"],
     BY_NAME["log_format"],
 )

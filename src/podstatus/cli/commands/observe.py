@@ -1,4 +1,4 @@
-"""`podstatus observe`: watch a whole cluster read-only and serve queries for it."""
+"""`podstatus observe`: watch a whole cluster and serve queries and alerts for it."""
 
 from typing import Annotated
 
@@ -34,9 +34,9 @@ def _observe(
     node: NodeOption = "",
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
-    """Observe a cluster without writing to it.
+    """Observe a cluster without changing it.
 
-    Serves the agent's query API, metrics and history for a whole cluster. Each flag except
+    Serves the agent's query API, metrics, history and alerts for a whole cluster. Each flag except
     --namespace, --selector and --node can also be set with an environment variable, for example
     PODSTATUS_KUBECONFIG for --kubeconfig.
     """

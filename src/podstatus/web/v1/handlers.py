@@ -29,7 +29,6 @@ from podstatus.web.v1.filters import (
     single_value,
 )
 from podstatus.web.v1.wire import (
-    AlertsResponse,
     NodeResponse,
     NodesResponse,
     NodeTimelineResponse,
@@ -109,20 +108,13 @@ async def run_query(
 ) -> msgspec.Struct:
     """The response to a request. Raises HttpError."""
     if request.pattern == ALERTS_PATH:
-        return _alerts(view, request, alerts)
+        if alerts is None:
+            raise not_found("alerting is disabled (--no-alerts)")
+        return list_alerts(alerts, view.freshness(), request.query, request.limit(MAX_ALERTS))
     try:
         return round_floats(await _HANDLERS[request.pattern](view, request))
     except HistoryError as error:
         raise unavailable(f"the history cannot be read now: {error}") from error
-
-
-def _alerts(view: StatusView, request: QueryRequest, alerts: AlertReader | None) -> AlertsResponse:
-    if alerts is None:
-        # Only an observer has no sync state.
-        if view.sync() is None:
-            raise not_found("an observer evaluates no alert rules; query the agent of a node")
-        raise not_found("alerting is disabled (--no-alerts)")
-    return list_alerts(alerts, view.freshness(), request.query, request.limit(MAX_ALERTS))
 
 
 async def _pods(view: StatusView, request: QueryRequest) -> PodsResponse:

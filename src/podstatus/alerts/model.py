@@ -5,6 +5,7 @@ holds for a pod or a node, with its times and its text. A `Diagnostic` is an err
 with its location.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Literal, NewType
 
@@ -115,6 +116,13 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """When the rule stopped holding; 0: it holds."""
     resolved: int = 0
     """When the alert was resolved; 0: not yet."""
+
+    @property
+    def dedup_key(self) -> str:
+        """Return a key of rule and subject, which all processes with the same rule compute."""
+        about = self.subject
+        key = (self.rule, about.scope, about.namespace, about.name, about.uid)
+        return hashlib.blake2b("\n".join(key).encode(), digest_size=10).hexdigest()
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -70,6 +70,7 @@ async def test_the_alert_is_posted_as_the_page_says() -> None:
     assert first.json() == {
         "version": 1,
         "id": "CrashLoop-a-1",
+        "dedupKey": "3db3add37b8ff3afc140",
         "state": "firing",
         "rule": "CrashLoop",
         "severity": "warning",

@@ -40,11 +40,19 @@ class AlertDispatcher:
         *,
         clock: Clock,
         random: Callable[[], float],
+        standby: bool = False,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`notifiers` by action kind. Without a store, nothing survives the process."""
+        """`notifiers` by action kind. Without a store, nothing survives the process.
+
+        `standby`: another process notifies until `take_over` is called. `may_send` is asked right
+        before each attempt.
+        """
         self._notifiers = notifiers
         self._clock = clock
         self._random = random
+        self._is_standby = standby
+        self._may_send = may_send
         self._persister = AlertPersister(store, clock=clock)
         self._receivers: dict[ReceiverKey, Receiver] = {}
         self._new_receiver = asyncio.Event()
@@ -70,6 +78,19 @@ class AlertDispatcher:
             for receiver in self._receivers.values():
                 if receiver.queue.has(alert.id):
                     receiver.add(alert)
+
+    def stand_by(self) -> None:
+        """Let another process notify from now on: end all attempts, and only queue."""
+        self._is_standby = True
+        for receiver in self._receivers.values():
+            receiver.stand_by()
+
+    def take_over(self) -> None:
+        """Notify from now on. What the former leader may have sent already is sent once more: all
+        firing alerts, and those that resolved within the last minutes."""
+        self._is_standby = False
+        for receiver in self._receivers.values():
+            receiver.take_over()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -101,6 +122,8 @@ class AlertDispatcher:
         for entry in stored.values():
             for delivery in entry.deliveries.values():
                 self._receiver(delivery.action).restore(entry.alert, delivery.progress)
+        if self._is_standby:
+            self.stand_by()
         alerts = {id_: entry.alert for id_, entry in stored.items()}
         return {id_: alert for id_, alert in alerts.items() if alert.state != "resolved"}
 
@@ -108,9 +131,17 @@ class AlertDispatcher:
         key = receiver_key(action)
         if key not in self._receivers:
             notifier = self._notifiers.get(action.kind, _UnknownNotifier())
-            self._receivers[key] = Receiver(
-                action, notifier, persister=self._persister, clock=self._clock, random=self._random
+            receiver = Receiver(
+                action,
+                notifier,
+                persister=self._persister,
+                clock=self._clock,
+                random=self._random,
+                may_send=self._may_send,
             )
+            if self._is_standby:
+                receiver.stand_by()
+            self._receivers[key] = receiver
             self._new_receiver.set()
         return self._receivers[key]
 

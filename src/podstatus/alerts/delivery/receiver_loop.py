@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 300.0
 """Retry back-off: initial delay and upper bound."""
+_STANDBY_CHECK_SECONDS = 60.0
+"""Between two checks for resolutions that are too old to be sent after a takeover."""
+_LEASE_CHECK_SECONDS = 0.1
 _SECOND = 1_000_000_000
 
 
@@ -40,7 +43,9 @@ class Receiver:
         persister: AlertPersister,
         clock: Clock,
         random: Callable[[], float],
+        may_send: Callable[[], bool],
     ) -> None:
+        """`may_send` is asked right before each attempt; see `stand_by`."""
         self.action = action
         self._notifier = (
             notifier if isinstance(notifier, BatchAlertNotifier) else _SingleAlertBatch(notifier)
@@ -48,14 +53,12 @@ class Receiver:
         self._persister = persister
         self._clock = clock
         self._random = random
+        self._may_send = may_send
         self.queue = DeliveryQueue(self._on_progress)
         self._wakeup = asyncio.Event()
         self._resend_at = self._next_resend()
         """When the firing alerts are sent again."""
-        max_retry = min(_MAX_RETRY_SECONDS, self._notifier.resend_seconds)
-        self._retry_schedule = RetrySchedule(
-            first_seconds=_FIRST_RETRY_SECONDS, max_seconds=max_retry
-        )
+        self._retry_schedule = self._new_retry_schedule()
         self._blocked: set[AlertId] = set()
         """Alerts that failed, until they may be retried."""
         self._name = receiver_name(action)
@@ -64,6 +67,10 @@ class Receiver:
         self._rejected_resends: set[AlertId] = set()
         """Alerts that were accepted first and rejected when they were repeated."""
         self._is_stopping = False
+        self._leading = asyncio.Event()
+        self._leading.set()
+        self._attempt: asyncio.Task[None] | None = None
+        """The attempt in flight."""
         self.is_sending = False
         """True while a delivery is in flight."""
 
@@ -96,6 +103,22 @@ class Receiver:
         self._resend_at = now
         self._wakeup.set()
 
+    def stand_by(self) -> None:
+        """Let another process notify: end the attempt in flight, and send nothing."""
+        self._leading.clear()
+        if self._attempt is not None:
+            self._attempt.cancel()
+        self.queue.stand_by()
+
+    def take_over(self) -> None:
+        """Notify from now on, starting with what the former leader may not have sent."""
+        self.queue.take_over(self._clock.monotonic())
+        self._retry_schedule = self._new_retry_schedule()
+        self._blocked.clear()
+        self._resend_at = self._next_resend()
+        self._leading.set()
+        self._wakeup.set()
+
     def stop(self) -> None:
         """Stop after the delivery in flight; without one, the task may be cancelled."""
         self._is_stopping = True
@@ -103,6 +126,7 @@ class Receiver:
     async def run(self) -> None:
         while not self._is_stopping:
             try:
+                await self._wait_until_leading()
                 await self._wait_for_work()
                 await self.send_once()
             except Exception as error:  # noqa: BLE001 - logged and retried
@@ -113,6 +137,8 @@ class Receiver:
 
     async def send_once(self) -> None:
         """Send what is queued and due, and repeat the firing alerts when that is due."""
+        if not self._is_leading:
+            return
         self._wakeup.clear()
         now = self._clock.monotonic()
         if is_due := self._retry_schedule.is_due(now):
@@ -125,11 +151,30 @@ class Receiver:
                 await self._resend_all()
             if not self._blocked:
                 self._failures.recovered()
+        except _StoodByError:
+            logger.info("delivery ended, another process notifies: receiver=%s", self._name)
         except RetryableError as error:
             self._on_failure(error, error.retry_after_seconds)
         except Exception as error:  # noqa: BLE001 - logged and retried
             self._on_failure(error)
         await self._persister.flushed()
+
+    def _new_retry_schedule(self) -> RetrySchedule:
+        max_retry = min(_MAX_RETRY_SECONDS, self._notifier.resend_seconds)
+        return RetrySchedule(first_seconds=_FIRST_RETRY_SECONDS, max_seconds=max_retry)
+
+    @property
+    def _is_leading(self) -> bool:
+        return self._leading.is_set() and self._may_send()
+
+    async def _wait_until_leading(self) -> None:
+        while not self._is_leading:
+            if self._leading.is_set():
+                # The lease has run out; `stand_by` follows, or its renewal.
+                await self._clock.wait(_LEASE_CHECK_SECONDS)
+                continue
+            await wait_event_or_timeout(self._leading, self._clock, _STANDBY_CHECK_SECONDS)
+            self.queue.expire(self._clock.monotonic())
 
     async def _wait_for_work(self) -> None:
         now = self._clock.monotonic()
@@ -148,7 +193,7 @@ class Receiver:
 
     def _is_resend_due(self, now: int) -> bool:
         is_enabled = math.isfinite(self._notifier.resend_seconds) and not self._is_stopping
-        return is_enabled and now >= self._resend_at
+        return is_enabled and self._is_leading and now >= self._resend_at
 
     def _next_resend(self) -> float:
         return self._clock.monotonic() + self._notifier.resend_seconds * _SECOND
@@ -160,7 +205,7 @@ class Receiver:
     def _next_batch(self) -> list[Alert]:
         return (
             []
-            if self._is_stopping
+            if self._is_stopping or not self._is_leading
             else self.queue.next_batch(self._notifier.max_batch, self._blocked)
         )
 
@@ -232,15 +277,24 @@ class Receiver:
 
     async def _send(self, alerts: Sequence[Alert]) -> None:
         """Send all alerts in one attempt, with a timeout. Raises ActionError."""
+        if not self._is_leading:
+            raise _StoodByError
         self.is_sending = True
+        sending = run_with_timeout(
+            SEND_TIMEOUT_SECONDS, self._clock, self._notifier.send_batch(self.action, alerts)
+        )
+        self._attempt = asyncio.ensure_future(sending)
         try:
-            await run_with_timeout(
-                SEND_TIMEOUT_SECONDS, self._clock, self._notifier.send_batch(self.action, alerts)
-            )
+            await self._attempt
         except TimeoutError as error:
             raise RetryableError(f"not sent within {SEND_TIMEOUT_SECONDS:g} s") from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if self._leading.is_set() or (task is not None and task.cancelling()):
+                raise
+            raise _StoodByError from error
         finally:
-            self.is_sending = False
+            self.is_sending, self._attempt = False, None
 
     def _log_rejection(self, alert: Alert, error: ActionError) -> None:
         message = "alert rejected: receiver=%s rule=%s id=%s state=%s error=%s"
@@ -260,6 +314,13 @@ class Receiver:
 def _is_temporary(error: Exception) -> bool:
     """Whether the same alerts are to be sent again, as after a bug in a notifier."""
     return isinstance(error, RetryableError) or not isinstance(error, ActionError)
+
+
+class _StoodByError(RetryableError):
+    """The attempt ended because another process notifies from now on."""
+
+    def __init__(self) -> None:
+        super().__init__("another process notifies from now on")
 
 
 class _SingleAlertBatch:

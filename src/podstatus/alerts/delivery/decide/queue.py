@@ -4,6 +4,10 @@ It decides and does no I/O. A receiver is a kind of action with its options: two
 webhook share one. The newest state of an alert wins: an alert that resolves before it was sent is
 not sent at all. If it is unknown whether the receiver got it, the resolution is sent. Messages
 about the same name and rule keep their order, whatever fails in between.
+
+On standby another process notifies. The queue then holds what that process may not have sent: the
+firing alerts, and the latest resolution of each rule and subject for a few minutes. It does not
+know what was sent, so after a takeover all of it is sent.
 """
 
 import hashlib
@@ -108,6 +112,8 @@ MAX_QUEUED = 20_000
 firing alert also gets its resolution."""
 RESOLVED_TTL_NANOS = 3600 * 1_000_000_000
 """How long after an alert resolved its resolution is still sent."""
+STANDBY_TTL_NANOS = 600 * 1_000_000_000
+"""The same after a takeover, for resolutions that the former leader has probably sent."""
 
 
 class DeliveryQueue:
@@ -130,12 +136,16 @@ class DeliveryQueue:
         self._rejected: set[AlertId] = set()
         self._resolved_at: dict[AlertId, int] = {}
         """When queued resolutions were added, in monotonic nanoseconds."""
+        self._is_standby = False
+        self._standby_resolved: dict[str, AlertId] = {}
+        """The latest resolution of each deduplication key while on standby."""
         self.delivered = 0
         self.dropped = 0
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting)
+        """The number of messages to send; none on standby."""
+        return 0 if self._is_standby else len(self._waiting)
 
     def firing(self) -> list[Alert]:
         """Return the alerts that the receiver knows to fire and that still do."""
@@ -144,6 +154,23 @@ class DeliveryQueue:
     def has(self, id_: AlertId) -> bool:
         """True if the alert is queued, sent or rejected."""
         return id_ in self._waiting or id_ in self._sent or id_ in self._rejected
+
+    # Leadership
+
+    def stand_by(self) -> None:
+        """Another process notifies from now on: the receiver may learn anything from it."""
+        self._is_standby = True
+        for id_, alert in self._sent.items():
+            self._waiting.setdefault(id_, alert)
+        self._sent.clear()
+        for id_ in self._waiting:
+            self._mark_attempted(id_)
+
+    def take_over(self, now: int) -> None:
+        """Notify from now on: all that is queued is sent, except for old resolutions."""
+        self.expire(now)
+        self._is_standby = False
+        self._standby_resolved.clear()
 
     # Changes of alerts
 
@@ -169,10 +196,10 @@ class DeliveryQueue:
             self._add_resolved(alert, changed_at)
 
     def expire(self, now: int) -> None:
-        """Drop resolutions that are older than RESOLVED_TTL_NANOS."""
-        late = [id_ for id_, at in self._resolved_at.items() if now - at > RESOLVED_TTL_NANOS]
-        for id_ in late:
-            self.dropped += 1
+        """Drop resolutions that are older than RESOLVED_TTL_NANOS, or STANDBY_TTL_NANOS."""
+        ttl = STANDBY_TTL_NANOS if self._is_standby else RESOLVED_TTL_NANOS
+        for id_ in [id_ for id_, at in self._resolved_at.items() if now - at > ttl]:
+            self.dropped += not self._is_standby
             self._forget(id_)
 
     # Outcomes of deliveries
@@ -194,8 +221,7 @@ class DeliveryQueue:
             if alert.id not in self._attempted and alert.id not in self._sent
         }
         for id_ in first:
-            self._attempted.add(id_)
-            self._on_progress(id_, "tried")
+            self._mark_attempted(id_)
         return first
 
     def succeeded(self, alerts: Sequence[Alert]) -> None:
@@ -230,7 +256,7 @@ class DeliveryQueue:
         All alerts with the same ordering key move to the back, in their order, so that one that
         always fails does not delay the others.
         """
-        for id_ in not_sent:
+        for id_ in () if self._is_standby else not_sent:
             self._attempted.discard(id_)
             if (newest := self._waiting.get(id_)) is None:
                 continue
@@ -259,7 +285,11 @@ class DeliveryQueue:
             self._reject(alert.id)
             return False
         self._waiting[alert.id] = alert
-        self._on_progress(alert.id, "waiting")
+        if self._is_standby:
+            self._mark_attempted(alert.id)
+            self._supersede_resolution(alert.dedup_key)
+        else:
+            self._on_progress(alert.id, "waiting")
         return True
 
     def _add_resolved(self, alert: Alert, now: int) -> bool:
@@ -273,7 +303,20 @@ class DeliveryQueue:
             return False
         self._waiting[alert.id] = alert
         self._resolved_at[alert.id] = now
+        if self._is_standby:
+            self._supersede_resolution(alert.dedup_key)
+            self._standby_resolved[alert.dedup_key] = alert.id
         return True
+
+    def _supersede_resolution(self, dedup_key: str) -> None:
+        """Forget the previous resolution: a newer message of the same key replaces it."""
+        if (previous := self._standby_resolved.pop(dedup_key, None)) is not None:
+            self._forget(previous)
+
+    def _mark_attempted(self, id_: AlertId) -> None:
+        if id_ not in self._attempted:
+            self._attempted.add(id_)
+            self._on_progress(id_, "tried")
 
     def _reject(self, id_: AlertId) -> None:
         self._rejected.add(id_)

@@ -41,6 +41,7 @@ def webhook_body(alert: Alert, link: str = "") -> bytes:
     message = {
         "version": VERSION,
         "id": alert.id,
+        "dedupKey": alert.dedup_key,
         "state": alert.state,
         "rule": alert.rule,
         "severity": alert.severity,

@@ -42,7 +42,7 @@ _REASON_GROUP = re.compile(r"^# ([^\n]+)\n(.*?)(?=^# |\Z)", re.MULTILINE | re.DO
 _PAGE_NAME = re.compile(r"\bdocs/([\w/-]+/)([\w-]+)\.md")
 _METRIC_PREFIXES = {
     "metrics of the kubelet": ("kubelet_", "rest_client_"),
-    "metrics of podstatus": ("podstatus_", "ALERTS"),
+    "metrics of podstatus": ("podstatus_", "ALERTS", "leader_election_"),
     "metrics of the process": ("process_",),
     "metrics of probes": ("prober_",),
     "metrics of resources": ("node_", "container_", "pod_", "resource_"),

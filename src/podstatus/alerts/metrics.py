@@ -29,6 +29,11 @@ def alert_metrics(alerts: AlertReader) -> Iterator[Samples]:
     yield by_label(table.ALERT_DELIVERIES_WAITING, {it.name: it.waiting for it in receivers})
 
 
+def leader_metric(lease: str, *, leads: bool) -> Samples:
+    """Return whether this process holds the lease and so notifies."""
+    return by_label(table.LEADER, {lease: int(leads)})
+
+
 def _labels(alert: Alert) -> Labels:
     subject = alert.subject
     pod = subject.name if subject.scope == "pod" else ""

@@ -37,7 +37,8 @@ async def observing(
         "port": "0",
         **options,
     }
-    settings = load_observe_settings(flags, {}, {}).settings
+    given = load_observe_settings(flags, {}, {})
+    settings = given.settings
     with ExitStack() as stack:
         root = stack.enter_context(RootDir(settings.root_dir))
         context = agent_context(settings, root, server)
@@ -47,7 +48,7 @@ async def observing(
             evaluator = stack.enter_context(BudgetedEvaluator())
             loaded = await asyncio.to_thread(load_alert_rules, [file], evaluator)
             context = structs.replace(context, alert_rules=loaded)
-        observer = build_observer(context, observed or ObserverScope())
+        observer = build_observer(context, observed or ObserverScope(), given.observer)
         async with running_agent(observer, SECONDS) as running:
             yield observer
             assert not running.task.done()

@@ -68,3 +68,43 @@ def test_names_that_nothing_can_have_are_refused(kubeconfig: str) -> None:
         '--namespace: "a/b" is not a valid name',
         '--node: "x,y=z" is not a valid name',
     ]
+
+
+def test_two_observers_elect_with_the_timing_of_kubernetes(kubeconfig: str) -> None:
+    alone = load_observe_settings({"kubeconfig": kubeconfig}, {}, {}).observer
+    assert alone.leader_elect is False
+    variables = {"PODSTATUS_LEADER_ELECT": "true", "PODSTATUS_LEADER_ELECT_RETRY_PERIOD": "1s"}
+    flags: dict[str, str | None] = {
+        "kubeconfig": kubeconfig,
+        "leader_elect_retry_period": "500ms",
+        "leader_elect_resource_name": "mine",
+    }
+    loaded = load_observe_settings(flags, variables, {})
+    own = loaded.observer
+    assert own.leader_elect
+    names = own.leader_elect_resource_namespace, own.leader_elect_resource_name
+    assert names == ("podstatus", "mine")
+    timing = (
+        own.leader_elect_lease_duration,
+        own.leader_elect_renew_deadline,
+        own.leader_elect_retry_period,
+    )
+    assert list(timing) == [15.0, 10.0, 0.5]
+    assert loaded.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"leader_elect_lease_duration": "1.5s"}, '--leader-elect-lease-duration: "1.5s" is not a'),
+        ({"leader_elect_renew_deadline": "15s"}, "--leader-elect: the lease duration of 15 s must"),
+        ({"leader_elect_retry_period": "9s"}, "--leader-elect: the renew deadline of 10 s must be"),
+        ({"leader_elect_resource_name": "a/b"}, '--leader-elect-resource-name: "a/b" is not a'),
+        ({"leader_elect": "true", "alerts": "false"}, "--leader-elect: has no effect with --no-al"),
+    ],
+)
+def test_an_election_that_cannot_work_is_refused(
+    kubeconfig: str, flags: dict[str, str | None], message: str
+) -> None:
+    (line,) = mistakes({"kubeconfig": kubeconfig, **flags})
+    assert line.startswith(message)

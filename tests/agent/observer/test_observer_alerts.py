@@ -1,12 +1,14 @@
 """Alerts of an observer, on an API server in memory."""
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podstatus.agent.errors import AgentError
+from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import ClusterObserver
 from podstatus.kube.scalars.time import MicroTime
 from podstatus.testing.apiserver import ApiServerThread
@@ -147,3 +149,44 @@ async def test_actions_that_change_nodes_or_pods_are_refused(
 async def test_without_alerts_there_is_no_reader(tmp_path: Path, server: ApiServerThread) -> None:
     async with observing(tmp_path, server) as observer:
         assert observer.alerts is None
+
+
+ELECTION = {
+    "leader_elect": "true",
+    "leader_elect_lease_duration": "60s",
+    "leader_elect_retry_period": "100ms",
+    "leader_elect_resource_namespace": "default",
+}
+
+
+async def test_of_two_observers_one_notifies_and_hands_over_when_it_stops(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with web_server() as hook, AsyncExitStack() as stack:
+        rules = TO_HOOK.format(url=hook.url)
+        folders = [tmp_path / "one", tmp_path / "other"]
+        for folder in folders:
+            folder.mkdir()
+        everything = ObserverScope()
+        async with observing(folders[0], server, everything, rules=rules, **ELECTION) as first:
+            name = create(server, PODS, pod(0))
+            await until(lambda: heard(hook) == [f"Waiting {name} firing"])
+            second = await stack.enter_async_context(
+                observing(folders[1], server, everything, rules=rules, **ELECTION)
+            )
+            await until(lambda: firing(second) == firing(first))
+            other = create(server, PODS, pod(1))
+            await until(lambda: len(hook.posts) == 2)
+            server.request("DELETE", f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+            await until(lambda: len(hook.posts) == 3)
+            await until(lambda: len(firing(second)) == 1)
+        await until(lambda: len(hook.posts) == 5)
+    keys = [post.json()["dedupKey"] for post in hook.posts]
+    before = [named(post.json()) for post in hook.posts[:3]]
+    assert before == [
+        f"Waiting {name} firing",
+        f"Waiting {other} firing",
+        f"Waiting {name} resolved",
+    ]
+    again = {named(post.json()): post.json()["dedupKey"] for post in hook.posts[3:]}
+    assert again == {f"Waiting {other} firing": keys[1], f"Waiting {name} resolved": keys[0]}

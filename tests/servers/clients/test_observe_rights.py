@@ -15,6 +15,7 @@ from tests.support.processes.observer_process import ObserverProcess, observer
 Document = dict[str, Any]
 
 MANIFEST = Path(__file__).parents[3] / "examples" / "observer-rbac.yaml"
+ELECTION_MANIFEST = MANIFEST.with_name("observer-leader-election-rbac.yaml")
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _PATHS = {
     "Namespace": "/api/v1/namespaces",
@@ -69,8 +70,8 @@ def create(server: RealServer, path: str, body: Document) -> None:
     assert code in (201, 409), answer
 
 
-def apply(server: RealServer) -> None:
-    for document in yaml.safe_load_all(MANIFEST.read_text()):
+def apply(server: RealServer, manifest: Path = MANIFEST) -> None:
+    for document in yaml.safe_load_all(manifest.read_text()):
         namespace = document["metadata"].get("namespace", "")
         create(server, _PATHS[document["kind"]].format(namespace=namespace), document)
 
@@ -121,6 +122,22 @@ def test_the_manifest_grants_what_is_needed(granted: Path, tmp_path: Path) -> No
         assert (told["pods"], told["requested"]) == (1, {"cpu": "300m", "memory": "320Mi"})
         until(lambda: (our_node(looks_on) or {})["leaseAgeSeconds"])
         assert "WARNING" not in looks_on.log()
+
+
+def test_the_manifest_of_the_election_grants_what_is_needed(
+    real_server: RealServer, granted: Path, tmp_path: Path
+) -> None:
+    with observer(tmp_path, granted, "--leader-elect") as looks_on:
+        looks_on.start()
+        until(lambda: "renewing the lease podstatus/podstatus-observer failed" in looks_on.log())
+        leads = 'leader_election_master_status{name="podstatus-observer"}'
+        assert f"{leads} 0" in looks_on.ask_text("/metrics")
+        apply(real_server, ELECTION_MANIFEST)
+        until(lambda: f"{leads} 1" in looks_on.ask_text("/metrics"))
+        assert looks_on.stop() == 0
+    path = "/apis/coordination.k8s.io/v1/namespaces/podstatus/leases/podstatus-observer"
+    code, lease = real_server.client.get(path)
+    assert (code, lease["spec"]["holderIdentity"]) == (200, "")
 
 
 def test_without_rights_to_leases_all_else_is_shown(

@@ -1,7 +1,9 @@
 """Build the alert services of an observer: rules for all observed pods and nodes, and receivers.
 
 An observer changes neither pods nor nodes. Only rules with the action `event` have it create
-events. Tests: tests/agent/observer/test_observer_alerts.py.
+events. Of several observers, the one that leads notifies: all evaluate, so that another one can
+take over at any time. Design: docs/decisions/0062-alerts-of-observers.md. Tests:
+tests/agent/observer/test_observer_alerts.py.
 """
 
 import asyncio
@@ -10,10 +12,13 @@ import random
 import secrets
 from collections.abc import Callable
 
+import msgspec
+
 from podstatus.agent.compose.alert_receivers import AlertReceivers
 from podstatus.agent.compose.alert_rules import AlertRules
 from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
+from podstatus.agent.observer.leadership import Leadership
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.engine.engine import Engine
@@ -37,6 +42,13 @@ _DRAIN_SECONDS = 1.0
 """Time to send pending events at a stop."""
 
 
+class AlertedView(msgspec.Struct, frozen=True):
+    """What the rules are evaluated for."""
+
+    status: StatusView
+    readiness: Readiness
+
+
 class ObserverAlerts:
     """The alert services of an observer, connected with each other."""
 
@@ -45,16 +57,18 @@ class ObserverAlerts:
         context: AgentContext,
         rules: AlertRules,
         client: ApiClient,
-        status_view: StatusView,
+        view: AlertedView,
         *,
-        readiness: Readiness,
         heartbeats: Heartbeats,
         clock: Clock,
         url: Callable[[], str],
+        leadership: Leadership | None,
     ) -> None:
-        """`url` returns the observer's URL, empty before it listens. Raises AgentError for rules
-        with actions that an observer does not have."""
+        """`url` returns the observer's URL, empty before it listens; `leadership`: None if this is
+        the only observer. Raises AgentError for rules with actions that an observer does not have.
+        """
         settings = context.settings
+        self._leadership = leadership
         actions = rules.actions(_default_actions(settings))
         _check_actions(rules)
         self._evaluator = EvaluatorThread(rules.evaluator)
@@ -64,29 +78,47 @@ class ObserverAlerts:
         if any(action.kind == "event" for chosen in actions.values() for action in chosen):
             self._recorder = _build_recorder(settings, client, heartbeats, clock)
             notifiers["event"] = EventNotifier(SubjectEventRecorder(self._recorder))
+        dispatcher = AlertDispatcher(
+            notifiers,
+            self._receivers.store,
+            clock=clock,
+            random=random.random,
+            standby=leadership is not None,
+            may_send=lambda: leadership is None or leadership.is_leading,
+        )
+        if leadership is not None:
+            leadership.connect(dispatcher)
         self.service = AlertService(
-            status_view,
+            view.status,
             Engine(rules.rules, instance_id=secrets.token_hex(4)),
             self._evaluator,
-            AlertDispatcher(notifiers, self._receivers.store, clock=clock, random=random.random),
+            dispatcher,
             actions=actions,
-            readiness=readiness,
+            readiness=view.readiness,
             clock=clock,
             heartbeat=heartbeats.register("alerts", max_silent_seconds=60, is_vital=False),
         )
 
     async def run(self) -> None:
-        """Evaluate and deliver until cancelled; then send pending events."""
-        recorder = self._recorder
-        if recorder is None:
-            await self.service.run()
-            return
-        recording = asyncio.create_task(recorder.run(), name="events")
+        """Evaluate and deliver until cancelled; then send pending events and release the Lease."""
+        async with asyncio.TaskGroup() as tasks:
+            others = []
+            if self._leadership is not None:
+                others.append(tasks.create_task(self._leadership.run(), name="leader election"))
+            if self._recorder is not None:
+                others.append(tasks.create_task(self._record_events(self._recorder), name="events"))
+            try:
+                await self.service.run()
+            finally:
+                # The Lease is released last: what follows is sent by another observer.
+                for task in reversed(others):
+                    task.cancel()
+                    await asyncio.wait({task})
+
+    async def _record_events(self, recorder: EventRecorder) -> None:
         try:
-            await self.service.run()
+            await recorder.run()
         finally:
-            recording.cancel()
-            await asyncio.wait({recording})
             await recorder.drain(_DRAIN_SECONDS)
 
     async def close(self) -> None:

@@ -14,12 +14,17 @@ from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
-from podstatus.agent.observer.alerts import ObserverAlerts
+from podstatus.agent.observer.alerts import AlertedView, ObserverAlerts
 from podstatus.agent.observer.cluster_view import ClusterStatusView, ClusterView, ObserverScope
+from podstatus.agent.observer.leadership import Leadership
 from podstatus.agent.observer.observed_scope import history_start
-from podstatus.agent.observer.settings import OBSERVE_SETTINGS
+from podstatus.agent.observer.settings import (
+    AGENT_SETTINGS_OF_OBSERVERS,
+    OBSERVER_SETTINGS,
+    ObserverSettings,
+)
 from podstatus.agent.settings.export import export_flags
-from podstatus.alerts.metrics import alert_metrics
+from podstatus.alerts.metrics import alert_metrics, leader_metric
 from podstatus.alerts.ports import AlertReader
 from podstatus.alerts.service.alert_service import Readiness
 from podstatus.base.clock import Clock
@@ -70,8 +75,11 @@ HEAP_TRIMMED = "returned the memory of the initial list to the operating system"
 class ClusterObserver:
     """The cluster observer: all its services, connected. It changes no pods and nodes."""
 
-    def __init__(self, context: AgentContext, scope: ObserverScope, clock: Clock) -> None:
+    def __init__(
+        self, context: AgentContext, scope: ObserverScope, own: ObserverSettings, clock: Clock
+    ) -> None:
         settings, root = context.settings, context.root
+        self._own = own
         self._context = context
         self._scope = scope
         self._clock = clock
@@ -88,6 +96,9 @@ class ClusterObserver:
         # Clients need permission for all nodes: the observer is none of them.
         self._server = KubeletServer(
             settings, context.server_files, self._client, clock, node_name=""
+        )
+        self._leadership = (
+            Leadership(own, context.access, self._heartbeats, clock) if own.leader_elect else None
         )
         self._alerts = self._build_alerts()
         self._metric_pages = MetricPages(
@@ -112,13 +123,14 @@ class ClusterObserver:
             context,
             context.alert_rules,
             self._client,
-            self.status_view,
-            readiness=Readiness(
-                pods=lambda: view.pods.has_synced, nodes=lambda: view.are_nodes_complete
+            AlertedView(
+                self.status_view,
+                Readiness(pods=lambda: view.pods.has_synced, nodes=lambda: view.are_nodes_complete),
             ),
             heartbeats=self._heartbeats,
             clock=self._clock,
             url=lambda: self._server.url,
+            leadership=self._leadership,
         )
 
     @property
@@ -272,6 +284,8 @@ class ClusterObserver:
         yield from process_metrics()
         if self._alerts is not None:
             yield from alert_metrics(self._alerts.service)
+        if self._leadership is not None:
+            yield leader_metric(self._leadership.lease_name, leads=self._leadership.is_leading)
 
     def _about_agent(self) -> AgentDescription:
         scope = {
@@ -285,10 +299,14 @@ class ClusterObserver:
             python=platform.python_version(),
             started=self._clock.now(),
             configuration={},
-            flags=export_flags(self._context.settings, OBSERVE_SETTINGS) | scope,
+            flags=export_flags(self._context.settings, AGENT_SETTINGS_OF_OBSERVERS)
+            | export_flags(self._own, OBSERVER_SETTINGS)
+            | scope,
         )
 
 
-def build_observer(context: AgentContext, scope: ObserverScope) -> ClusterObserver:
+def build_observer(
+    context: AgentContext, scope: ObserverScope, own: ObserverSettings
+) -> ClusterObserver:
     """Build the observer without starting it. Raises AgentError."""
-    return ClusterObserver(context, scope, SystemClock())
+    return ClusterObserver(context, scope, own, SystemClock())

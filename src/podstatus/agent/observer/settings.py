@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -10,8 +12,64 @@ from podstatus.agent.settings.default_root_dir import default_root_dir
 from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
 from podstatus.agent.settings.model import BY_NAME, SETTINGS
 from podstatus.agent.settings.paths import PATH
-from podstatus.agent.settings.schema.scalars import NODE_NAME
-from podstatus.agent.settings.schema.setting import InvalidValueError, Setting, abbreviate
+from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, duration
+from podstatus.agent.settings.schema.setting import (
+    InvalidValueError,
+    RawValue,
+    Setting,
+    abbreviate,
+    declared_settings,
+    error_line,
+    parse_value,
+    setting,
+)
+from podstatus.client.leaderelection.decide.election_lease import timing_errors
+
+_LEASE_DURATION = duration(
+    1, allowed="a duration in whole seconds, such as 15s", whole_seconds=True
+)
+_PERIOD = duration(0.1, allowed="a duration of at least 100ms, such as 2s")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ObserverSettings:
+    """The settings that only an observer has. Durations are in seconds."""
+
+    leader_elect: bool = setting(
+        BOOL,
+        "Send alerts only while this observer holds a Lease, so that of several observers of a "
+        "cluster one notifies.",
+        default="false",
+        group="Leader election",
+    )
+    leader_elect_lease_duration: float = setting(
+        _LEASE_DURATION,
+        "How long observers wait after the last renewal of the Lease before one of them acquires "
+        "it.",
+        default="15s",
+    )
+    leader_elect_renew_deadline: float = setting(
+        _PERIOD,
+        "How long the leader sends alerts after its last renewal of the Lease; less than "
+        "--leader-elect-lease-duration.",
+        default="10s",
+    )
+    leader_elect_retry_period: float = setting(
+        _PERIOD, "Time between two attempts to acquire or renew the Lease.", default="2s"
+    )
+    leader_elect_resource_name: str = setting(
+        NODE_NAME, "Name of the Lease.", default="podstatus-observer"
+    )
+    leader_elect_resource_namespace: str = setting(
+        NODE_NAME, "Namespace of the Lease.", default="podstatus"
+    )
+
+
+class LoadedObserveSettings(LoadedSettings, frozen=True, kw_only=True):
+    """The settings of an observer, and warnings to print."""
+
+    observer: ObserverSettings
+
 
 _NO_RUNTIME = "simulated"
 """AgentSettings needs a runtime; an observer never uses it."""
@@ -27,7 +85,7 @@ def _override(
     return structs.replace(BY_NAME[name], help=help, default=default, default_help=default_help)
 
 
-OBSERVE_SETTINGS: tuple[Setting, ...] = (
+AGENT_SETTINGS_OF_OBSERVERS: tuple[Setting, ...] = (
     _override(
         "root_dir",
         "Directory where the observer stores its history, serving certificate and token.",
@@ -75,7 +133,9 @@ OBSERVE_SETTINGS: tuple[Setting, ...] = (
     BY_NAME["v"],
     BY_NAME["log_format"],
 )
-_SETTING_NAMES = frozenset(setting.name for setting in OBSERVE_SETTINGS)
+OBSERVER_SETTINGS = tuple(declared_settings(ObserverSettings))
+OBSERVE_SETTINGS = AGENT_SETTINGS_OF_OBSERVERS + OBSERVER_SETTINGS
+_SETTING_NAMES = frozenset(it.name for it in AGENT_SETTINGS_OF_OBSERVERS)
 
 
 def default_observer_dir(environment: Mapping[str, str]) -> Path:
@@ -89,22 +149,62 @@ def load_observe_settings(
     names: Mapping[str, str],
     *,
     on_terminal: bool = False,
-) -> LoadedSettings:
+) -> LoadedObserveSettings:
     """Load the settings of an observer. Variables of settings that it does not have are ignored.
 
     `names`: option -> namespace or node name to validate, empty if not given.
     Raises SettingsError.
     """
-    ignored = {setting.variable for setting in SETTINGS if setting.name not in _SETTING_NAMES}
+    ignored = {it.variable for it in SETTINGS if it.name not in _SETTING_NAMES}
+    ignored |= {it.variable for it in OBSERVER_SETTINGS}
     variables = {name: value for name, value in environment.items() if name not in ignored}
-    values = {**_with_defaults(flags, variables, environment), "runtime": _NO_RUNTIME}
+    own = {it.name for it in OBSERVER_SETTINGS}
+    agent_flags = {name: text for name, text in flags.items() if name not in own}
+    values = {**_with_defaults(agent_flags, variables, environment), "runtime": _NO_RUNTIME}
     errors = [*_invalid_names(names), *_missing_kubeconfig(values, variables)]
+    observer = _load_observer_settings(flags, environment, errors)
     if errors:
         raise SettingsError(tuple(errors))
     loaded = load_settings(values, variables, on_terminal=on_terminal)
     if loaded.settings.embedded:
         raise SettingsError((_NO_CLUSTER,))
-    return loaded
+    if observer.leader_elect and not loaded.settings.alerts:
+        raise SettingsError(("--leader-elect: has no effect with --no-alerts; remove one of them",))
+    return LoadedObserveSettings(loaded.settings, loaded.warnings, observer=observer)
+
+
+def _load_observer_settings(
+    flags: Mapping[str, str | None], environment: Mapping[str, str], errors: list[str]
+) -> ObserverSettings:
+    """Load the settings that only an observer has, and append their errors."""
+    values: dict[str, Any] = {}
+    for it in OBSERVER_SETTINGS:
+        raw = _raw_value(it, flags, environment)
+        try:
+            values[it.name] = parse_value(it, raw)
+        except InvalidValueError as error:
+            errors.append(error_line(it, raw, error))
+            values[it.name] = parse_value(it, RawValue(it.option, it.default))
+    settings = ObserverSettings(**values)
+    errors += (
+        f"--leader-elect: {error}"
+        for error in timing_errors(
+            lease_duration=settings.leader_elect_lease_duration,
+            renew_deadline=settings.leader_elect_renew_deadline,
+            retry_period=settings.leader_elect_retry_period,
+        )
+    )
+    return settings
+
+
+def _raw_value(
+    it: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]
+) -> RawValue:
+    if (text := flags.get(it.name)) is not None:
+        return RawValue(it.option, text)
+    if text := environment.get(it.variable):
+        return RawValue(it.variable, text)
+    return RawValue(it.option, it.default)
 
 
 def _invalid_names(names: Mapping[str, str]) -> Iterator[str]:
@@ -128,7 +228,7 @@ def _with_defaults(
     flags: Mapping[str, str | None], variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, str | None]:
     """The given flags, plus the observer's defaults of settings given neither way."""
-    own = (it for it in OBSERVE_SETTINGS if it is not BY_NAME[it.name])
+    own = (it for it in AGENT_SETTINGS_OF_OBSERVERS if it is not BY_NAME[it.name])
     defaults = {it.name: it.default for it in own if it.default is not None}
     defaults["root_dir"] = str(default_observer_dir(environment))
     unset = {

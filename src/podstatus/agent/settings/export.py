@@ -41,7 +41,7 @@ def kubelet_configuration(settings: AgentSettings) -> dict[str, Any]:
     return document
 
 
-def export_flags(settings: AgentSettings, table: Sequence[Setting] = SETTINGS) -> dict[str, str]:
+def export_flags(settings: object, table: Sequence[Setting] = SETTINGS) -> dict[str, str]:
     """Return flag -> value as text; an empty text if not set, CLASSIFIED for a secret."""
     return {
         setting.flag: CLASSIFIED if setting.secret and value else _to_text(setting, value)

@@ -15,8 +15,8 @@ from podstatus.agent.daemon.run_agent import AgentInfo, run_agent
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
-from podstatus.agent.observer.settings import load_observe_settings
-from podstatus.agent.settings.load import LoadedSettings, SettingsError
+from podstatus.agent.observer.settings import LoadedObserveSettings, load_observe_settings
+from podstatus.agent.settings.load import SettingsError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail, warn
@@ -38,7 +38,7 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
     for warning in loaded.warnings:
         warn(warning)
     _check_start(settings)
-    build = partial(build_observer, scope=scope)
+    build = partial(build_observer, scope=scope, own=loaded.observer)
     start = typed_start()
 
     def announce(info: AgentInfo) -> None:
@@ -61,7 +61,7 @@ def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> No
     typer.echo("stopped")
 
 
-def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
+def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedObserveSettings:
     names = {"--namespace": scope.namespace, "--node": scope.node}
     try:
         return load_observe_settings(flags, os.environ, names, on_terminal=sys.stderr.isatty())

@@ -36,10 +36,10 @@ class LeaseApi(Protocol):
     """Reads and writes Leases. Raises ApiError."""
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Return the Lease."""
+        """Return the Lease. Raises GoneError if it does not exist."""
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create the Lease and return the server's copy."""
+        """Create the Lease and return the server's copy. Raises ConflictError if it exists."""
 
     async def replace_lease(self, lease: Lease) -> Lease:
         """Replace the Lease if its resource version is current; return the server's copy."""
@@ -123,7 +123,7 @@ class LeaderElector:
         return self.is_leading
 
     async def _acquire_or_renew(self) -> None:
-        """Raises ApiError."""
+        """Renew the Lease with one request, or read it first if that fails. Raises ApiError."""
         if self._observed is not None and self.is_leading:
             try:
                 await self._hold(self._observed.lease)

@@ -195,6 +195,12 @@ ALERT_DELIVERIES_WAITING = gauge(
     "receiver",
 )
 
+LEADER = gauge(
+    "leader_election_master_status",
+    "Whether this observer holds the lease and so sends alerts: 1, or 0 for a standby.",
+    "name",
+)
+
 # Events
 
 EVENTS_RECORDED = counter(

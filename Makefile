@@ -8,7 +8,7 @@ CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run tour test churn flood soak day mutation test-real test-e2e real-parts e2e-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real test-e2e real-parts e2e-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-nodes bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -96,6 +96,9 @@ bench-sync: $(READY) ## how fast statuses reach a real API server, next to its l
 
 bench-node: $(READY) ## what a node of 110 pods costs, and how late its statuses and its lease are
 	@$(BIN)/python bench/node.py
+
+bench-nodes: $(READY) ## what the controllers of silent nodes cost the embedded API server: 1,000 nodes with leases
+	@$(BIN)/python bench/nodes.py
 
 bench-probes: $(READY) ## what probing 110 process pods once a second costs, and how late results arrive
 	@$(BIN)/python bench/probes.py

@@ -58,6 +58,13 @@ def test_the_alerts_benchmark(load: Load) -> None:
     assert written["tell_us"] > written["facts_us"] > 0
 
 
+def test_the_benchmark_of_many_nodes(load: Load) -> None:
+    bench = load("nodes", NODE_COUNT=20, ROUNDS=1, SECONDS=10, AT_MOST={})
+    written = figures(bench)
+    assert written["controllers_percent"] > 0
+    assert written["outage_cpu_s"] > 0
+
+
 @pytest.mark.slow
 def test_the_benchmark_of_commands(load: Load) -> None:
     written = figures(load("cli", ROUNDS=1, LIMITS={}))

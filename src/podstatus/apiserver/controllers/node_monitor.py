@@ -44,6 +44,7 @@ from podstatus.kube.scalars.time import Time
 logger = logging.getLogger(__name__)
 
 COMPONENT = "node-controller"
+_MAX_LOGGED = 10
 _POD_NOT_READY = EventText(WARNING, "NodeNotReady", "Node is not ready")
 
 
@@ -64,6 +65,8 @@ class NodeMonitor(PeriodicController):
         """The UIDs of the Nodes that a pass has seen, by name."""
         self._unmarked: set[str] = set()
         """Nodes that became Unknown, whose pods have yet to be marked as not Ready."""
+        self._silent: list[str] = []
+        """Nodes that this pass found to be silent, for the log."""
         self._due_at: int | None = None
         self._events = EventWriter(store, registry, clock, COMPONENT)
         self._pods = PodWriter(registry, clock)
@@ -80,6 +83,7 @@ class NodeMonitor(PeriodicController):
                 succeeded &= self._welcome(name) and self._check_node(name)
             if number % BATCH_SIZE == 0:
                 await asyncio.sleep(0)
+        self._log_silent()
         self._update_zones()
         succeeded &= self._write_no_execute(
             self._queue.pop_allowed(self._nodes, self._clock.monotonic())
@@ -136,7 +140,7 @@ class NodeMonitor(PeriodicController):
             now = Time.from_unix_nanos(self._clock.now())
             if not self._overwrite(name, partial(mark_unknown, now=now)):
                 return False
-            logger.warning("node is silent, its conditions are Unknown: node=%s", name)
+            self._silent.append(name)
             if before.ready_status == TRUE:
                 self._report_not_ready(name, before.uid)
         current = self._nodes.get(name)
@@ -144,6 +148,15 @@ class NodeMonitor(PeriodicController):
             return True
         key = self._queue.follow(name, current)
         return key is None or self._write_no_execute({name: key})
+
+    def _log_silent(self) -> None:
+        """One line for all: a thousand nodes may fall silent at once."""
+        if names := self._silent:
+            first = ",".join(names[:_MAX_LOGGED])
+            logger.info(
+                "nodes are silent, conditions are Unknown: count=%d nodes=%s", len(names), first
+            )
+        self._silent = []
 
     def _is_silent(self, name: str) -> bool:
         return is_silent(
@@ -156,7 +169,7 @@ class NodeMonitor(PeriodicController):
     def _update_zones(self) -> None:
         match self._queue.update_zones(self._nodes, self._clock.monotonic()):
             case ClusterTransition.ENTERED_FULL_DISRUPTION:
-                logger.warning("no node is Ready: no pods are evicted until one is")
+                logger.info("no node is Ready: no pods are evicted until one is")
                 tainted = [name for name, node in self._nodes.items() if node.no_execute]
                 self._write_no_execute(dict.fromkeys(tainted, ""))
             case ClusterTransition.LEFT_FULL_DISRUPTION:

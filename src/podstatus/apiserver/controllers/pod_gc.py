@@ -65,7 +65,7 @@ class PodGarbageCollector(PeriodicController):
     def _delete(self, key: StorageKey, *, orphaned: bool) -> None:
         if self._store.get(PODS.plural, key) is not None:
             self._pods.force_delete(key, orphaned=orphaned)
-            logger.warning("pod without a node deleted: pod=%s/%s orphaned=%s", *key, orphaned)
+            logger.info("pod without a node deleted: pod=%s/%s orphaned=%s", *key, orphaned)
 
     def _observe(self, resource: str, key: StorageKey, data: bytes | None) -> None:
         """Nothing is recorded: a check looks at everything."""

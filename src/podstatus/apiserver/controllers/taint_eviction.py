@@ -129,7 +129,7 @@ class TaintEvictionController(Controller):
         if pod is None:
             return
         self._pods.evict(key)
-        logger.warning("pod evicted by a taint: pod=%s/%s node=%s", *key, node_of(pod))
+        logger.info("pod evicted by a taint: pod=%s/%s node=%s", *key, node_of(pod))
         self._record(key, "Marking for deletion")
 
     def _record(self, key: StorageKey, what: str) -> None:

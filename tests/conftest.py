@@ -40,11 +40,12 @@ every new one."""
 
 LONGEST = (
     "test_agent_crash_points.py",
+    "test_collected_pods.py",
     "test_node_model.py",
     "test_observe_memory.py",
     "test_process_tour.py",
 )
-"""Files whose single tests take half a minute or more of CPU."""
+"""Files whose single tests take half a minute or more, of CPU or of waiting."""
 
 ASYNC_SECONDS = 60
 """A coroutine test that takes longer is cancelled, and its traceback shows where it hangs. Tests

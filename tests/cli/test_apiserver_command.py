@@ -176,3 +176,30 @@ def test_an_empty_folder_name_is_not_taken_for_this_folder(tmp_path: Path) -> No
     assert done.returncode == 1
     assert "--root-dir is empty; pass a directory" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_is_unknown_after_the_grace_that_was_set() -> None:
+    periods = ("--node-monitor-grace-period", "1s", "--node-monitor-period", "100ms")
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "silent"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    with api_server(*periods) as server:
+        ask(server, "/api/v1/nodes", node)
+        with opened(server, "/api/v1/nodes?watch=1") as events:
+            nodes = (json.loads(line)["object"] for line in events)
+            statuses = (it["status"]["conditions"][0]["status"] for it in nodes)
+            assert next(status for status in statuses if status != "True") == "Unknown"
+
+
+@pytest.mark.parametrize(
+    ("flag", "text"), [("--node-monitor-grace-period", "0s"), ("--node-monitor-period", "soon")]
+)
+def test_a_duration_that_is_none_is_refused(flag: str, text: str) -> None:
+    ended = subprocess.run(
+        [*COMMAND, "apiserver", f"{flag}={text}"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"podstatus: {flag}")

@@ -11,6 +11,7 @@ from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.binaries import E2E_PREFIX, cache_dir
 from podstatus.testing.servers.etcd import start_program, wait_until_ready
 from tests.support.processes.api_servers import EmbeddedServer, Kind, Server, own_real_server
+from tests.support.processes.process_node import skip
 
 POLICY = NodeMonitorPolicy(
     node_monitor_period=0.5,
@@ -35,6 +36,8 @@ def find_controller_manager() -> Path | None:
 def control_plane(kind: Kind, folder: Path, policy: NodeMonitorPolicy = POLICY) -> Iterator[Server]:
     """A control plane that no other test uses."""
     if kind == "real":
+        if find_controller_manager() is None:
+            skip("no kube-controller-manager; run make e2e-parts")
         with own_real_server(folder / "real") as real, _manager(real, folder, policy):
             yield real
         return

@@ -12,7 +12,6 @@ import psutil
 import pytest
 
 from podstatus.apiserver.controllers.decide.policy import NodeMonitorPolicy
-from tests.servers.nodes.control_planes import find_controller_manager
 from tests.servers.nodes.scene import BOTH, Scene, tolerating
 from tests.servers.pods import created, pods
 from tests.support.processes.agent_process import SECONDS, condition, container
@@ -99,8 +98,6 @@ class Agents:
 
 @pytest.fixture
 def agents(each_server: Server, tmp_path: Path) -> Iterator[Agents]:
-    if each_server.is_real and find_controller_manager() is None:
-        pytest.skip("no kube-controller-manager; run make e2e-parts")
     with Scene.on(each_server.kind, tmp_path, POLICY) as scene, Agents.on(scene) as agents:
         for name in OTHERS:
             scene.kubelets.register(name)

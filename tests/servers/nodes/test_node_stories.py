@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.nodes.control_planes import find_controller_manager
 from tests.servers.nodes.scene import BOTH, Scene, tolerating
+from tests.support.processes.agent_process import condition
 from tests.support.processes.api_servers import Document, Server
 
 REPORTED = "Ready={}/KubeletReady MemoryPressure=False/KubeletMemoryPressure \
@@ -23,15 +23,9 @@ NEVER = UNKNOWN.replace("NodeStatusUnknown", "NodeStatusNeverUpdated")
 pytestmark = pytest.mark.timeout(300)
 
 
-def skip_without_manager(server: Server) -> None:
-    if server.is_real and find_controller_manager() is None:
-        pytest.skip("no kube-controller-manager; run make e2e-parts")
-
-
 def test_a_silent_node_is_unknown_and_tainted_and_its_pods_are_evicted_in_time(
     each_server: Server, tmp_path: Path
 ) -> None:
-    skip_without_manager(each_server)
     with Scene.on(each_server.kind, tmp_path) as scene:
         stories = scene.stories
         scene.kubelets.register("ready")
@@ -145,12 +139,7 @@ def assert_disruption(pod: Document) -> None:
     assert found["lastTransitionTime"]
 
 
-def condition(found: Document, kind: str) -> Document:
-    return next(it for it in found["status"]["conditions"] if it["type"] == kind)
-
-
 def test_no_pod_is_evicted_while_no_node_is_ready(each_server: Server, tmp_path: Path) -> None:
-    skip_without_manager(each_server)
     with Scene.on(each_server.kind, tmp_path) as scene:
         for node in ("first", "last"):
             scene.kubelets.register(node)
@@ -173,46 +162,3 @@ def test_no_pod_is_evicted_while_no_node_is_ready(each_server: Server, tmp_path:
             *("Pending", "Running Ready=True/", "Running Ready=False/"),
         ]
         scene.wait_event("tolerant", "Cancelling deletion of Pod")
-
-
-@pytest.mark.slow
-def test_pods_without_a_node_are_collected(each_server: Server, tmp_path: Path) -> None:
-    skip_without_manager(each_server)
-    with Scene.on(each_server.kind, tmp_path) as scene:
-        client, namespace = scene.server.client, scene.namespace
-        for node in ("ready", "removed", "broken"):
-            scene.kubelets.register(node)
-            scene.wait_no_schedule(node)
-            scene.wait_event(node, "RegisteredNode")
-        held = {"metadata": {"finalizers": ["example.com/held"]}}
-        for name, node in (("orphan", "removed"), ("stuck", "broken"), ("fine", "ready")):
-            scene.run_pod(name, node, tolerations=[{"operator": "Exists"}])
-            path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-            assert client.patch(path, held)[0] == 200
-        client.delete(f"/api/v1/namespaces/{namespace}/pods/stuck")
-        scene.kubelets.die("removed", "broken")
-        assert client.delete("/api/v1/nodes/removed")[0] == 200
-        scene.wait_taints("broken", "unreachable")
-        taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
-        code, answer = client.patch("/api/v1/nodes/broken", {"spec": {"taints": [taint]}})
-        assert code == 200, answer
-        scene.wait_pod("stuck", "Failed")
-        scene.wait_pod("orphan", "terminating")
-        assert scene.stories.pod("fine") == ["Pending", "Running Ready=True/"]
-        assert scene.stories.pod("stuck") == [
-            "Pending",
-            "Running Ready=True/",
-            "Running Ready=True/ terminating",
-            "Running Ready=False/ terminating",
-            "Failed Ready=False/ terminating",
-        ]
-        assert scene.stories.newest("pods", "stuck")["metadata"]["deletionGracePeriodSeconds"] == 0
-        assert scene.stories.pod("orphan") == [
-            "Pending",
-            "Running Ready=True/",
-            "Failed Ready=True/ DeletionByPodGC",
-            "Failed Ready=True/ DeletionByPodGC terminating",
-        ]
-        found = condition(scene.stories.newest("pods", "orphan"), "DisruptionTarget")
-        assert found["message"] == "PodGC: node no longer exists"
-        scene.wait_event("removed", "Node removed event: Removing Node removed from Controller")

@@ -58,8 +58,8 @@ def test_a_timeline_without_a_pod_says_how_to_find_one() -> None:
     result = CliRunner().invoke(app, ["timeline"])
     assert result.exit_code == 2
     assert result.stderr.endswith(
-        "Error: Missing argument 'POD'. To list pods: podstatus get pods -A; a deleted pod is "
-        "found by its former name.\n"
+        "Error: Missing argument 'POD|node/NAME'. To list pods: podstatus get pods -A; a deleted "
+        "pod is found by its former name.\n"
     )
     assert "To list pods" not in CliRunner().invoke(app, ["timeline", "web", "--width=x"]).stderr
 

@@ -25,7 +25,8 @@ StopAtEofOption = Annotated[
 ]
 
 POD_KINDS = ("pods", "pod", "po")
-"""The names of the type, as in kubectl."""
+NODE_KINDS = ("nodes", "node", "no")
+"""The names of the types, as in kubectl."""
 
 
 class OutputFormat(StrEnum):
@@ -108,7 +109,7 @@ WaitTimeoutOption = Annotated[
 ]
 
 
-def _pod_name(text: str) -> str:
+def parse_pod_name(text: str) -> str:
     """Return the name of `pod/NAME`, which kubectl accepts, too; exit with code 2 for others."""
     kind, slash, name = text.partition("/")
     if slash and kind.lower() not in POD_KINDS:
@@ -122,7 +123,7 @@ PodArgument = Annotated[
         metavar="POD",
         help="Name of the pod.",
         autocompletion=complete_pod,
-        callback=_pod_name,
+        callback=parse_pod_name,
     ),
 ]
 

@@ -21,7 +21,7 @@ _COMMANDS = {
     "observe": ("observe:observe", "Observe a cluster without changing it."),
     "get": ("get:get", "Display pods, nodes, events or alerts."),
     "describe": ("get:describe", "Show details of pods or nodes and their events."),
-    "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),
+    "timeline": ("timeline:timeline", "Draw the recorded history of a pod or node."),
     "watch": ("watch:watch", "Watch the pods of this node and their health."),
     "logs": ("logs:logs", "Print the logs of a container on this node."),
     "exec": ("exec:exec_", "Run a command in a container on this node."),

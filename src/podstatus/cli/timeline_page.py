@@ -1,4 +1,4 @@
-"""Print the history of a pod for `podstatus timeline`: a chart, a list, or JSON and YAML."""
+"""Print a history for `podstatus timeline`: a chart, a list, or JSON and YAML."""
 
 import os
 import shlex
@@ -8,14 +8,19 @@ import msgspec
 from msgspec import structs
 from rich.text import Text
 
-from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import AgentClient, find_agent
-from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.errors import warn
+from podstatus.cli.node_timeline import (
+    NodeHistory,
+    digest_lines,
+    newer,
+    to_entries,
+)
 from podstatus.cli.program import describe_pod_command, suggested_command
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.styled_output import write_lines
@@ -24,13 +29,12 @@ from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions.compare_statuses import FINISHED
 from podstatus.web.v1.wire import PodView, TransitionsResponse
 
 _SECOND = 1_000_000_000
-_MAX_LISTED = 30
-"""Maximum lines of the digest below the chart."""
 
 
 class PodHistory(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,25 +48,30 @@ class PodHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Start of the requested range, in Unix ns; None for all entries."""
     now: int
 
+    @classmethod
+    def read(cls, root_dir: Path | None, namespace: str, pod: str, seconds: float) -> "PodHistory":
+        """Read the history of the last `seconds`, 0 for all of it. Raises RequestError."""
+        agent = find_agent(root_dir, os.environ)
+        client = QueryClient(agent)
+        warn_if_stale(agent)
+        try:
+            response = client.timeline(namespace, pod)
+        except NotFoundError as error:
+            raise RequestError(_not_found_message(agent, namespace, pod)) from error
+        now = current_time().unix_nanos()
+        begin = now - round(seconds * _SECOND) if seconds else None
+        return cls(
+            client=client, namespace=namespace, name=pod, response=response, begin=begin, now=now
+        )
 
-def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float) -> PodHistory:
-    """Read the history of the last `seconds`, 0 for all of it. Raises RequestError."""
-    agent = find_agent(root_dir, os.environ)
-    client = QueryClient(agent)
-    warn_if_stale(agent)
-    try:
-        response = client.timeline(namespace, pod)
-    except NotFoundError as error:
-        raise RequestError(_not_found_message(agent, namespace, pod)) from error
-    now = current_time().unix_nanos()
-    return PodHistory(
-        client=client,
-        namespace=namespace,
-        name=pod,
-        response=response,
-        begin=now - round(seconds * _SECOND) if seconds else None,
-        now=now,
-    )
+    def since(self, begin: int) -> TransitionsResponse:
+        """Return the response without what was before a time. Raises RequestError."""
+        return structs.replace(self.response, transitions=newer(self.response.transitions, begin))
+
+    def page(self, width: int) -> list[Text]:
+        """Return the chart and the digest below it. Raises RequestError."""
+        current = self.client.pod(self.namespace, self.name)
+        return _render_page(self, to_entries(self.response.transitions), current, width)
 
 
 def _not_found_message(agent: AgentClient, namespace: str, pod: str) -> str:
@@ -82,37 +91,29 @@ def _not_found_message(agent: AgentClient, namespace: str, pod: str) -> str:
     )
 
 
-def print_entries(history: PodHistory, *, as_json: bool) -> None:
+def print_entries(history: PodHistory | NodeHistory, *, as_json: bool) -> None:
     """Print the entries as JSON or YAML. Raises RequestError."""
-    items, begin = history.response, history.begin
-    if begin is not None:
-        newer = tuple(it for it in items.transitions if to_history_entry(it).at >= begin)
-        items = structs.replace(items, transitions=newer)
-    (write_json if as_json else write_yaml)(items)
+    begin = history.begin
+    response = history.response if begin is None else history.since(begin)
+    (write_json if as_json else write_yaml)(response)
 
 
-def print_list(history: PodHistory) -> None:
+def print_list(history: PodHistory | NodeHistory) -> None:
     """Print one entry per line. Raises RequestError."""
-    entries = _entries(history.response)
+    entries = to_entries(history.response.transitions)
     arrow = "→" if can_encode("→") else "->"
     write_lines(event_list([e for e in entries if e.at >= (history.begin or 0)], arrow=arrow))
-    _warn_if_incomplete(history.response)
+    _warn_if_incomplete(history.response.history)
 
 
-def draw_page(history: PodHistory, width: int) -> None:
+def draw_page(history: PodHistory | NodeHistory, width: int) -> None:
     """Draw the chart and the digest below it. Raises RequestError."""
-    current = history.client.pod(history.namespace, history.name)
-    entries = _entries(history.response)
-    write_lines(_render_page(history, entries, current, terminal_width(width)))
-    _warn_if_incomplete(history.response)
+    write_lines(history.page(terminal_width(width)))
+    _warn_if_incomplete(history.response.history)
 
 
-def _entries(response: TransitionsResponse) -> list[HistoryEntry]:
-    return [to_history_entry(it) for it in response.transitions]
-
-
-def _warn_if_incomplete(response: TransitionsResponse) -> None:
-    if lost := response.history.overflowed + response.history.lost_events:
+def _warn_if_incomplete(counts: HistoryCounts) -> None:
+    if lost := counts.overflowed + counts.lost_events:
         warn(f"the history queue overflowed by {lost} changes; entries are missing")
 
 
@@ -132,8 +133,7 @@ def _render_page(
         *_head(namespace, name, pod, width),
         *draw_timeline(chart, width, symbols),
         Text(),
-        *_omitted_line(name, namespace, len(digest) - _MAX_LISTED),
-        *(line for lines in digest[-_MAX_LISTED:] for line in lines),
+        *digest_lines(digest, _list_command(namespace, name)),
     ]
 
 
@@ -154,13 +154,9 @@ def _predicate(state: HealthState) -> str:
             return f"is {state.value}"
 
 
-def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:
-    if count <= 0:
-        return []
+def _list_command(namespace: str, name: str) -> str:
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-    command = suggested_command(f"timeline {shlex.quote(name)}{where} --list")
-    text = f"({count} earlier lines: {command})"
-    return [Text(escape_control_chars(text), "dim")]
+    return suggested_command(f"timeline {shlex.quote(name)}{where} --list")
 
 
 def _end(entries: list[HistoryEntry], begin: int | None, now: int, *, is_deleted: bool) -> int:

@@ -15,14 +15,20 @@ from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.sse import SseEvent, parse_sse
 from podstatus.kube.scalars.time import Time, TimeError
+from podstatus.observe.history.node_tables import NodeLoadSample
 from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.ports import NodeSummary
 from podstatus.web.v1.wire import (
+    NodeLoadView,
+    NodeResponse,
     NodesResponse,
+    NodeTimelineResponse,
     PodResponse,
     PodsResponse,
     PodView,
     TransitionsResponse,
     TransitionView,
+    parse_node_load,
     parse_transition,
 )
 
@@ -68,6 +74,22 @@ class QueryClient:
         """Return the history of all pods with this name."""
         return self._history(f"{_pod_path(namespace, name)}/timeline", {})
 
+    def node(self, name: str) -> NodeSummary | None:
+        """Return a node with its load; None if it does not exist."""
+        try:
+            return self.get(_node_path(name), {}, NodeResponse).node
+        except NotFoundError:
+            return None
+
+    def node_timeline(self, name: str) -> NodeTimelineResponse:
+        """Return the history of a node."""
+        path = f"{_node_path(name)}/timeline"
+        first = self.get(path, {"limit": str(_PAGE_SIZE)}, NodeTimelineResponse)
+        if not first.more:
+            return first
+        rest = self._history(path, {}, first.after)
+        return structs.replace(first, transitions=(*first.transitions, *rest.transitions))
+
     def events(self, namespace: str | None) -> TransitionsResponse:
         """Return the recorded events about pods of a namespace, None for all."""
         return self._history("/v1/events", {"namespace": namespace} if namespace else {})
@@ -78,9 +100,8 @@ class QueryClient:
         chunks = self._agent.request("/v1/watch", {**query, **position}, idle_timeout=_IDLE_SECONDS)
         return parse_sse(chunks)
 
-    def _history(self, path: str, query: Mapping[str, str]) -> TransitionsResponse:
+    def _history(self, path: str, query: Mapping[str, str], after: int = 0) -> TransitionsResponse:
         transitions: list[TransitionView] = []
-        after = 0
         while True:
             page = {"limit": str(_PAGE_SIZE), "after": str(after)}
             response = self.get(path, {**query, **page}, TransitionsResponse)
@@ -98,6 +119,14 @@ def to_history_entry(item: TransitionView) -> HistoryEntry:
     """Convert a transition of the API, with its time parsed. Raises RequestError."""
     try:
         return parse_transition(item)
+    except TimeError as error:
+        raise RequestError(f"cannot decode the response of the agent: {error}") from error
+
+
+def to_load_sample(item: NodeLoadView, node: str) -> NodeLoadSample:
+    """Convert a sample of the API, with its time parsed. Raises RequestError."""
+    try:
+        return parse_node_load(item, node)
     except TimeError as error:
         raise RequestError(f"cannot decode the response of the agent: {error}") from error
 
@@ -121,3 +150,7 @@ def _decode_time(kind: type[Any], value: object) -> object:
 
 def _pod_path(namespace: str, name: str) -> str:
     return f"/v1/pods/{quote(namespace, safe='')}/{quote(name, safe='')}"
+
+
+def _node_path(name: str) -> str:
+    return f"/v1/nodes/{quote(name, safe='')}"

@@ -1,15 +1,17 @@
-"""`podstatus timeline`: draw the history of a pod, from the running agent."""
+"""`podstatus timeline`: draw the history of a pod or node, from the running agent."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from podstatus.cli.completion import complete_pod
 from podstatus.cli.errors import report_errors
 from podstatus.cli.options import (
+    NODE_KINDS,
     NamespaceOption,
-    PodArgument,
     RootDirOption,
+    parse_pod_name,
     parse_positive_duration,
     within,
 )
@@ -22,6 +24,14 @@ class TimelineFormat(StrEnum):
     YAML = "yaml"
 
 
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="POD|node/NAME",
+        help="Name of the pod, or of the node after node/.",
+        autocompletion=complete_pod,
+    ),
+]
 SinceOption = Annotated[
     str,
     typer.Option(
@@ -48,7 +58,7 @@ OutputOption = Annotated[
 
 
 def timeline(
-    pod: PodArgument,
+    subject: SubjectArgument,
     *,
     namespace: NamespaceOption = None,
     since: SinceOption = "",
@@ -57,16 +67,24 @@ def timeline(
     output: OutputOption = None,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Draw the recorded history of a pod.
+    """Draw the recorded history of a pod or node.
 
-    Shows phases, conditions, containers, restarts and events on one time axis. Deleted pods are
-    included until their history expires. Times are in UTC.
+    Of a pod: phases, conditions, containers, restarts and events. Of a node: conditions, taints,
+    starts and stops of its agent, load and events. Deleted ones are included until their history
+    expires. Times are in UTC.
     """
     seconds = parse_positive_duration(since, "--since") if since else 0.0
-    from podstatus.cli.timeline_page import draw_page, print_entries, print_list, read_history
+    kind, _, node = subject.partition("/")
+    pod = "" if kind.lower() in NODE_KINDS and node else parse_pod_name(subject)
+    from podstatus.cli.node_timeline import NodeHistory
+    from podstatus.cli.timeline_page import PodHistory, draw_page, print_entries, print_list
 
     with report_errors():
-        history = read_history(root_dir, namespace or "default", pod, seconds)
+        history = (
+            PodHistory.read(root_dir, namespace or "default", pod, seconds)
+            if pod
+            else NodeHistory.read(root_dir, node, seconds)
+        )
         if output is not None:
             print_entries(history, as_json=output is TimelineFormat.JSON)
         elif list_:

@@ -1,4 +1,4 @@
-"""Draw the timeline of a pod, pure: intervals, time axis, chart, event lines.
+"""Draw the timeline of a pod or node, pure: intervals, time axis, chart, event lines.
 
 Input is the recorded history, output is styled text. The `timeline` command and its requests belong
 to `cli.timeline`. Tests: tests/cli/timeline_view.

@@ -1,4 +1,4 @@
-"""Draw the history of a pod on one time axis, as lines of styled text for a terminal.
+"""Draw the history of a pod or node on one time axis, as lines of styled text for a terminal.
 
                10:00:00    10:00:10    10:00:20
     phase      ░█ Running █████████████████████
@@ -19,7 +19,9 @@ import msgspec
 from rich.text import Text
 
 from podstatus.cli.render.wrap import wrap_text
-from podstatus.cli.timeline_view.intervals import Chart, ChartRow, Interval, Mark, Severity
+from podstatus.cli.timeline_view.intervals import Chart, ChartRow, Interval, Mark
+from podstatus.cli.timeline_view.load_rows import draw_levels
+from podstatus.cli.timeline_view.severities import Severity
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration, format_timestamp
 
 _Piece = tuple[str, str]
@@ -62,11 +64,14 @@ class Symbols(msgspec.Struct, frozen=True, kw_only=True):
     times: str
     warning: str = "!"
     tick: str
+    levels: str
+    """From the lowest load to the highest."""
 
     @property
     def all(self) -> str:
         """All non-ASCII characters in use, to check the encoding of the terminal."""
-        return "".join((*self.bars.values(), self.restart, self.event, self.times, self.tick))
+        signs = (self.restart, self.event, self.times, self.tick, self.levels)
+        return "".join((*self.bars.values(), *signs))
 
 
 BLOCKS = Symbols(
@@ -75,6 +80,7 @@ BLOCKS = Symbols(
     event="•",
     times="×",  # noqa: RUF001 - the multiplication sign
     tick="╷",
+    levels="▁▂▃▄▅▆▇█",
 )
 ASCII = Symbols(
     bars={severity: style.letter for severity, style in _SEVERITY_STYLES.items()},
@@ -82,6 +88,7 @@ ASCII = Symbols(
     event="*",
     times="x",
     tick="|",
+    levels="0123456789",
 )
 
 
@@ -89,12 +96,19 @@ def draw_timeline(chart: Chart, width: int, symbols: Symbols = BLOCKS) -> list[T
     """Return the lines of the chart, at most `width` wide, but with at least 16 time columns."""
     max_name = max(len(_RESTARTS), min(_MAX_NAME_WIDTH, width // _NAMES_SHARE))
     names = [_name(row.name, max_name) for row in chart.rows]
+    names += [load.name for load in chart.loads]
     margin = max(map(len, [*names, _RESTARTS])) + 1
     axis = TimeAxis(begin=chart.begin, end=chart.end, columns=max(_MIN_COLUMNS, width - margin))
     lines = [*_time_range(axis, width), Text(), *_scale(axis, margin, symbols)]
-    for name, row in zip(names, chart.rows, strict=True):
-        lines += _row(row, name, axis, margin, symbols)
-    return [*lines, Text(), *_legend(chart, width, symbols), *_omitted_conditions(chart, width)]
+    for row in (row for row in chart.rows if not row.is_events):
+        lines += _row(row, _name(row.name, max_name), axis, margin, symbols)
+    for load in chart.loads:
+        label = (f"{load.name:<{margin}}", "bold")
+        lines.append(Text.assemble(label, *draw_levels(load, axis, symbols.levels)))
+    for row in (row for row in chart.rows if row.is_events):
+        lines += _row(row, row.name, axis, margin, symbols)
+    notes = (*_omitted_conditions(chart, width), *_load_note(chart, width))
+    return [*lines, Text(), *_legend(chart, width, symbols), *notes]
 
 
 def _time_range(axis: TimeAxis, width: int) -> list[Text]:
@@ -200,6 +214,7 @@ def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Text]:
         *[(symbols.restart, "", "restart")] * restarts,
         *[(symbols.event, "", "event")] * any(not mark.is_warning for mark in marks),
         *[(symbols.warning, "red", "warning")] * any(mark.is_warning for mark in marks),
+        *[(symbols.levels, "", "0 to 100% used")] * bool(chart.loads),
     ]
     lines = [Text()]
     for sign, color, word in entries:
@@ -217,7 +232,16 @@ def _omitted_conditions(chart: Chart, width: int) -> list[Text]:
         notes.append(f"Always True: {', '.join(map(_name, chart.always_true))}.")
     if chart.same_as_ready:
         notes.append(f"Same as Ready: {', '.join(map(_name, chart.same_as_ready))}.")
+    if chart.always_false:
+        notes.append(f"Always False: {', '.join(map(_name, chart.always_false))}.")
     return _wrapped(" ".join(notes), width)
+
+
+def _load_note(chart: Chart, width: int) -> list[Text]:
+    """The last and the highest load of each resource, which columns show only roughly."""
+    if not chart.loads:
+        return []
+    return _wrapped(f"Used: {'; '.join(load.summary for load in chart.loads)}.", width)
 
 
 def _wrapped(text: str, width: int) -> list[Text]:

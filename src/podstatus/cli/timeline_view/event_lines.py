@@ -25,14 +25,22 @@ from rich.text import Text
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.timeline_view.chart import BLOCKS, Symbols
-from podstatus.cli.timeline_view.intervals import short_state
+from podstatus.cli.timeline_view.severities import short_state
 from podstatus.cli.timeline_view.time_axis import MILLISECOND, format_time_of_day, format_timestamp
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import Transition
 
 _MAX_SUBJECT_WIDTH = 36
-_STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.READINESS)
+_STATES = (
+    kinds.PHASE,
+    kinds.CONDITION,
+    kinds.CONTAINER,
+    kinds.RESTART,
+    kinds.READINESS,
+    kinds.TAINT,
+    kinds.AGENT,
+)
 EVENT_KINDS = (kinds.EVENT, kinds.FOREIGN_WRITE, kinds.SYNC)
 
 
@@ -191,6 +199,8 @@ def _describe_changes(changes: Iterable[Transition]) -> list[str]:
     by_subject: dict[str, list[str]] = {}
     for change in changes:
         subject = change.subject or change.kind
+        if change.kind == kinds.TAINT:
+            subject = f"taint {subject}"
         by_subject.setdefault(subject, []).append(_describe_change(change))
     return [
         f"{subject} {', '.join(filter(None, texts))}".rstrip()
@@ -206,6 +216,8 @@ def _describe_change(change: Transition) -> str:
             return "ready" if change.after == "True" else "not ready"
         case kinds.PHASE if change.reason:
             return f"{change.after} ({change.reason})"
+        case kinds.TAINT:
+            return "set" if change.after else "removed"
         case kinds.CONTAINER:
             return short_state(change.state_after) or "(none)"
         case kinds.CONDITION | kinds.PHASE:

@@ -1,4 +1,4 @@
-"""Compute how long a pod was in each state: rows of intervals and marks, with their severity.
+"""Compute how long a pod or node was in each state: rows of intervals and marks.
 
 ```
 phase   Pending for 2 s, Running for 40 s
@@ -7,82 +7,30 @@ events  BackOff at …
 ```
 """
 
-from collections.abc import Iterable, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from podstatus.cli.timeline_view.load_rows import LoadRow, load_rows
+from podstatus.cli.timeline_view.severities import (
+    GOOD_WHEN_FALSE,
+    TERMINATING,
+    Severity,
+    condition_severity,
+    container_severity,
+    node_condition_severity,
+    phase_severity,
+    short_state,
+    taint_severity,
+)
 from podstatus.cli.timeline_view.time_axis import SECOND
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.history.node_tables import NodeLoadSample
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.summary.container_state import (
-    ContainerStateSummary,
-    format_container_state,
-)
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import Transition
-
-GOOD_WHEN_FALSE = ("DisruptionTarget", "PodResizePending", "PodResizeInProgress")
-TERMINATING = "Terminating"
-
-
-class Severity(IntEnum):
-    """How severe a state is; greater is worse."""
-
-    GOOD = 0
-    DONE = 1
-    WAITING = 2
-    UNKNOWN = 3
-    BACK_OFF = 4
-    BAD = 5
-    AWAY = 6
-    """No agent was running."""
-
-
-def short_state(state: ContainerStateSummary | None) -> str:
-    """Format a state as `running`, `CrashLoopBackOff` or `Error 3`."""
-    if state is None or not (state.reason or state.is_terminated):
-        return format_container_state(state)
-    code = "" if state.exit_code is None else str(state.exit_code)
-    return " ".join(filter(None, (state.reason, code)))
-
-
-def phase_severity(text: str) -> Severity:
-    """Return the severity of a phase."""
-    severities = {
-        "Running": Severity.GOOD,
-        "Succeeded": Severity.DONE,
-        "Failed": Severity.BAD,
-        "Pending": Severity.WAITING,
-        TERMINATING: Severity.WAITING,
-    }
-    return severities.get(text, Severity.UNKNOWN)
-
-
-def condition_severity(change: Transition, text: str) -> Severity:
-    """Return the severity of a condition; some are good when they are False."""
-    if text not in ("True", "False"):
-        return Severity.UNKNOWN
-    is_true = text == "True"
-    if change.subject in GOOD_WHEN_FALSE:
-        return Severity.WAITING if is_true else Severity.DONE
-    if is_true:
-        return Severity.GOOD
-    return {"PodCompleted": Severity.DONE, "PodFailed": Severity.BAD}.get(
-        change.reason, Severity.WAITING
-    )
-
-
-def container_severity(state: ContainerStateSummary | None) -> Severity:
-    """Return the severity of a container state."""
-    if state is None or state.is_starting or (state.is_waiting and not state.reason):
-        return Severity.WAITING
-    if state.is_running:
-        return Severity.GOOD
-    if state.is_terminated:
-        return Severity.BAD if state.has_failed else Severity.DONE
-    return Severity.BACK_OFF if state.reason.endswith("BackOff") else Severity.BAD
-
+from podstatus.observe.transitions.node_transitions import RUNNING
 
 Part = tuple[str, str]
 """The key of a row: the kind of the transitions, and their subject."""
@@ -94,7 +42,14 @@ _MAX_AWAY_SECONDS = 1e9
 """31 years: a longer downtime is drawn as this one."""
 _RESYNC_NANOS = 2_000_000_000
 """Time after its start in which a restarted agent records the current states."""
-_ORDER = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.EVENT)
+_ORDER = (
+    kinds.PHASE,
+    kinds.CONDITION,
+    kinds.TAINT,
+    kinds.AGENT,
+    kinds.CONTAINER,
+    kinds.EVENT,
+)
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +71,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChartRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the chart: phase, condition, container or events."""
+    """A row of the chart: phase, condition, container, taint, agent or events."""
 
     part: Part
     intervals: tuple[Interval, ...] = ()
@@ -126,6 +81,8 @@ class ChartRow(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the row."""
         kind, subject = self.part
+        if kind == kinds.TAINT:
+            subject = subject.rpartition("/")[2]
         return "events" if self.is_events else subject or kind
 
     @property
@@ -144,6 +101,10 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions that were always equal to Ready; they have no row."""
     always_true: tuple[str, ...] = ()
     """Conditions that were always True; they have no row."""
+    always_false: tuple[str, ...] = ()
+    """Conditions of a node that were always False, which is good; they have no row."""
+    loads: tuple[LoadRow, ...] = ()
+    """The load of a node."""
 
 
 def build_chart(
@@ -154,10 +115,7 @@ def build_chart(
     Entries before `begin` determine the initial states. `existing`: the pod that still exists,
     whose states last until `end` even if it has finished.
     """
-    builder = _ChartBuilder(begin, end, existing)
-    for entry in entries:
-        builder.add(entry)
-    rows = builder.rows()
+    rows = _build_rows(entries, _ChartBuilder(begin, end, existing))
     ready = next((row for row in rows if row.part == _READY), None)
     others = [row for row in rows if row.part[0] == kinds.CONDITION and row is not ready]
     as_ready = [row for row in others if ready is not None and _have_same_states(row, ready)]
@@ -171,10 +129,55 @@ def build_chart(
     )
 
 
+def build_node_chart(
+    entries: Sequence[HistoryEntry],
+    samples: Sequence[NodeLoadSample],
+    *,
+    begin: int,
+    end: int,
+) -> Chart:
+    """Build the chart of a node from entries and samples in order."""
+    rows = _build_rows(
+        entries, _ChartBuilder(begin, end, None, condition_severity=node_condition_severity)
+    )
+    good = [row for row in rows if row.part[0] == kinds.CONDITION and _is_always_false(row)]
+    return Chart(
+        begin=begin,
+        end=end,
+        rows=tuple(row for row in rows if row not in good),
+        always_false=tuple(row.name for row in good),
+        loads=load_rows(samples, _downtimes(entries), begin=begin, end=end),
+    )
+
+
+def _build_rows(entries: Iterable[HistoryEntry], builder: "_ChartBuilder") -> list[ChartRow]:
+    for entry in entries:
+        builder.add(entry)
+    return builder.rows()
+
+
+def _downtimes(entries: Iterable[HistoryEntry]) -> list[tuple[int, int]]:
+    """Return beginning and end of each downtime: nothing was measured in it."""
+    return [
+        (entry.at - round(min(seconds, _MAX_AWAY_SECONDS) * SECOND), entry.at)
+        for entry in entries
+        if entry.transition.kind == kinds.AGENT_DOWNTIME
+        and (seconds := entry.transition.duration_seconds)
+    ]
+
+
 class _ChartBuilder:
     """Builds the rows from history entries, added in order."""
 
-    def __init__(self, begin: int, end: int, existing: PodUID | None) -> None:
+    def __init__(
+        self,
+        begin: int,
+        end: int,
+        existing: PodUID | None,
+        *,
+        condition_severity: Callable[[Transition, str], Severity] = condition_severity,
+    ) -> None:
+        self._condition_severity = condition_severity
         self._begin = begin
         self._end = end
         self._existing = existing
@@ -200,8 +203,13 @@ class _ChartBuilder:
                 self._set_state(
                     uid,
                     part,
-                    (before, condition_severity(change, before)),
-                    (after, condition_severity(change, after)),
+                    (before, self._condition_severity(change, before)),
+                    (after, self._condition_severity(change, after)),
+                )
+            case kinds.TAINT | kinds.AGENT:
+                part = change.kind, change.subject
+                self._set_state(
+                    uid, part, _node_state(change, change.before), _node_state(change, change.after)
                 )
             case kinds.CONTAINER:
                 part = kinds.CONTAINER, change.subject
@@ -310,6 +318,13 @@ def _phase_state(phase: str) -> tuple[str, Severity]:
     return phase, phase_severity(phase)
 
 
+def _node_state(change: Transition, text: str) -> tuple[str, Severity]:
+    """The state of a taint or of the agent."""
+    if change.kind == kinds.TAINT:
+        return text, taint_severity(change.subject)
+    return text, Severity.GOOD if text == RUNNING else Severity.AWAY
+
+
 def _container_state(state: ContainerStateSummary | None) -> tuple[str, Severity]:
     return short_state(state), container_severity(state)
 
@@ -320,6 +335,11 @@ def _have_same_states(row: ChartRow, other: ChartRow) -> bool:
 
 def _states(intervals: Iterable[Interval]) -> list[tuple[int, int, str]]:
     return [(it.begin, it.end, it.text) for it in intervals]
+
+
+def _is_always_false(row: ChartRow) -> bool:
+    states = {it.text for it in row.intervals if it.severity is not Severity.AWAY}
+    return row.part[1] != "Ready" and states == {"False"}
 
 
 def _is_always_true(row: ChartRow) -> bool:

@@ -56,7 +56,7 @@ def test_a_gap_is_mentioned_and_its_usage_is_unknown() -> None:
         "  Resource  Used       1m  5m  15m  Requested  Allocatable",
         "  cpu       <unknown>  -   -   -    500m       4000m",
     ]
-    assert list(load_lines(NodeLoad()))[1] == "  (Usage has not been measured yet.)"
+    assert list(load_lines(NodeLoad())) == ["Load:", "  (Usage has not been measured yet.)"]
 
 
 @pytest.mark.parametrize(

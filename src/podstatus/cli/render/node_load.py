@@ -39,8 +39,9 @@ def load_lines(load: NodeLoad) -> Iterator[str]:
         yield f"  (Usage was last measured {format_duration(load.age_seconds)} ago.)"
     if any(_is_partial(average, load) for load in loads.values() for average in WINDOWS):
         yield "  (An average with a time covers only this part of its window.)"
-    headings = ("Resource", "Used", *WINDOWS, "Requested", "Allocatable")
-    yield from columns([headings, *(_row(name, it) for name, it in loads.items())])
+    if loads:
+        headings = ("Resource", "Used", *WINDOWS, "Requested", "Allocatable")
+        yield from columns([headings, *(_row(name, it) for name, it in loads.items())])
 
 
 def nodes_line(nodes: Sequence[NodeSummary]) -> str:

@@ -21,6 +21,8 @@ WINDOWS = {"1m": 60.0, "5m": 300.0, "15m": 900.0}
 MAX_GAP_SECONDS = 60.0
 """Time between two samples that counts as measured: six periods of an agent."""
 _MIN_COVERED_SECONDS = 1.0
+_COMPLETE_WEIGHT = 1 - math.exp(-1)
+"""Of an average whose whole window was measured."""
 _SECOND = 1_000_000_000
 
 
@@ -57,7 +59,7 @@ class MovingAverage(msgspec.Struct, frozen=True, gc=False):
     @property
     def covered_seconds(self) -> float:
         """The measured part of the window; after a gap, that of the same weight without one."""
-        if self.weight >= 1 - math.exp(-1):
+        if self.weight >= _COMPLETE_WEIGHT:
             return self.seconds
         return -self.seconds * math.log1p(-self.weight)
 
@@ -97,10 +99,10 @@ class MeasuredUsage(msgspec.Struct, frozen=True, kw_only=True):
         """Return the averages of a resource by window, without those that cover nothing."""
         # Until the gap is long enough to be one, the last amounts are assumed to continue.
         seconds = self._seconds_since_sample(now)
-        missing = seconds if seconds > self.max_gap_seconds else 0.0
         averages = self.averages.get(resource, {})
-        decayed = {name: average.add(None, missing) for name, average in averages.items()}
-        return {name: average for name, average in decayed.items() if average.amount is not None}
+        if seconds > self.max_gap_seconds:
+            averages = {name: average.add(None, seconds) for name, average in averages.items()}
+        return {name: it for name, it in averages.items() if it.amount is not None}
 
     def _averages(
         self, used: Mapping[str, float], seconds: float

@@ -7,6 +7,7 @@ root, as df does.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -167,9 +168,16 @@ def _allocatable(
 
 
 def _amount(quantities: Mapping[str, str], resource: str) -> float | None:
+    text = quantities.get(resource)
+    return None if text is None else _parse_quantity(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_quantity(text: str) -> float | None:
+    """Of thousands of nodes, the same few amounts are read again and again."""
     try:
-        return Quantity(quantities[resource]).nanos / _SECOND
-    except (KeyError, QuantityError, OverflowError):
+        return Quantity(text).nanos / _SECOND
+    except (QuantityError, OverflowError):
         return None
 
 

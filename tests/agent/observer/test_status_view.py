@@ -12,6 +12,7 @@ from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import DeniedError
+from podstatus.node.decide.measured_usage import MeasuredUsage
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.clock import FakeClock, run_ready_tasks
@@ -48,7 +49,13 @@ async def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_pat
         view = ClusterView(
             cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None
         )
-        known = ClusterStatusView(view, server_health=contact, history=history)
+        known = ClusterStatusView(
+            view,
+            server_health=contact,
+            history=history,
+            usage=lambda _: MeasuredUsage(),
+            clock=clock,
+        )
         contact.record_response()
         assert not known.freshness().server_reachable
         task = asyncio.ensure_future(view.pods.run())

@@ -1,6 +1,6 @@
 """Follow the pods, nodes and leases of a cluster, and the StatusView of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
+from podstatus.node.decide.measured_usage import MeasuredUsage
 from podstatus.observe.history.writer import HistoryWriter
 from podstatus.observe.ports import Freshness, NodeSummary
 from podstatus.observe.snapshot_cache import SnapshotCache
@@ -28,7 +29,7 @@ from podstatus.observe.summary.cluster import (
     to_cluster_pod,
     to_node_lease,
 )
-from podstatus.observe.summary.node import PodTotalsByNode
+from podstatus.observe.summary.node import PodTotalsByNode, with_load
 from podstatus.observe.summary.pod import PodSummary
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -189,9 +190,18 @@ class ClusterStatusView:
     """Implements `StatusView` for a cluster observer."""
 
     def __init__(
-        self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile[Any]
+        self,
+        view: ClusterView,
+        *,
+        server_health: ServerHealth,
+        history: HistoryFile[Any],
+        usage: Callable[[str], MeasuredUsage],
+        clock: Clock,
     ) -> None:
+        """`usage` returns the measured usage of a node, by the same clock."""
         self._view = view
+        self._usage = usage
+        self._clock = clock
         self._server_health = server_health
         self.history = history
 
@@ -207,12 +217,13 @@ class ClusterStatusView:
     def _node_summary(self, node: ClusterNode) -> NodeSummary:
         name = node.metadata.name
         totals = self._view.pod_totals.get(name)
-        return structs.replace(
+        summary = structs.replace(
             node.summary,
             pods=totals.pods,
             requested=totals.requested,
             lease_age_seconds=self._view.lease_age(name),
         )
+        return with_load(summary, self._usage(name), self._clock.monotonic())
 
     def sync(self) -> None:
         """Return None: an observer sends no statuses."""

@@ -5,8 +5,10 @@ import ctypes
 import gc
 import logging
 import platform
+import random
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
+from typing import cast, get_args
 
 from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile, history_retention
@@ -32,8 +34,10 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
+from podstatus.client.typed.node_usage import HttpNodeUsage
 from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.kube.objects.meta import ObjectReference
+from podstatus.node.decide.measured_usage import MeasuredUsage
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.node_recorder import NodeRecorder
 from podstatus.observe.history.sqlite_store import History, HistoryError
@@ -46,6 +50,7 @@ from podstatus.observe.metrics.podstatus_collector import (
     service_metrics,
 )
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
+from podstatus.observe.node_usage_collector import NodeUsageCollector, UsageMethod
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.web.handlers import HandlerDependencies
 from podstatus.web.kubelet.health import HealthCheck, healthy, heartbeat_checks
@@ -92,7 +97,14 @@ class ClusterObserver:
         self.view = ClusterView(
             self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history.writer
         )
-        self.status_view = ClusterStatusView(self.view, server_health=health, history=self._history)
+        self._node_usage = self._build_node_usage()
+        self.status_view = ClusterStatusView(
+            self.view,
+            server_health=health,
+            history=self._history,
+            usage=self._usage_of,
+            clock=clock,
+        )
         # Clients need permission for all nodes: the observer is none of them.
         self._server = KubeletServer(
             settings, context.server_files, self._client, clock, node_name=""
@@ -113,6 +125,24 @@ class ClusterObserver:
             agent_info=self._about_agent(),
             metrics=self._metric_pages,
         )
+
+    def _build_node_usage(self) -> NodeUsageCollector | None:
+        method = self._own.node_usage
+        if method not in get_args(UsageMethod):
+            return None
+        return NodeUsageCollector(
+            HttpNodeUsage(self._client),
+            lambda: [node.metadata.name for node in self.view.nodes.objects()],
+            method=cast(UsageMethod, method),
+            clock=self._clock,
+            random=random.random,
+            heartbeat=self._heartbeats.register(
+                "node-usage", max_silent_seconds=180, is_vital=False
+            ),
+        )
+
+    def _usage_of(self, node: str) -> MeasuredUsage:
+        return MeasuredUsage() if self._node_usage is None else self._node_usage.usage(node)
 
     def _build_alerts(self) -> ObserverAlerts | None:
         """Raises AgentError for rules that an observer cannot have."""
@@ -212,11 +242,17 @@ class ClusterObserver:
         async with asyncio.TaskGroup() as tasks:
             for reflector in self.view.reflectors():
                 tasks.create_task(reflector.run())
+            if self._node_usage is not None:
+                tasks.create_task(self._follow_usage(self._node_usage), name="node usage")
             await self.view.pods.wait_synced()
             self._record_missing(previous_pods)
             await self._wait_history_written()
             trim_heap()
             logger.info("%s", HEAP_TRIMMED)
+
+    async def _follow_usage(self, node_usage: NodeUsageCollector) -> None:
+        await self.view.nodes.wait_synced()
+        await node_usage.run()
 
     async def _wait_history_written(self) -> None:
         """Wait until all that the first list showed is noted."""

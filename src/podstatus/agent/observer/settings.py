@@ -12,7 +12,7 @@ from podstatus.agent.settings.default_root_dir import default_root_dir
 from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
 from podstatus.agent.settings.model import BY_NAME, SETTINGS
 from podstatus.agent.settings.paths import PATH
-from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, duration
+from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, choice, duration
 from podstatus.agent.settings.schema.setting import (
     InvalidValueError,
     RawValue,
@@ -35,6 +35,14 @@ _PERIOD = duration(0.1, allowed="a duration of at least 100ms, such as 2s")
 class ObserverSettings:
     """The settings that only an observer has. Durations are in seconds."""
 
+    node_usage: str = setting(
+        choice(("metrics", "summary", "none")),
+        "Where to read the usage of nodes. metrics: CPU and memory from metrics.k8s.io; summary: "
+        "also disk, inodes and processes, from /stats/summary of each node, which needs "
+        "permission for nodes/proxy; none: do not read it.",
+        default="metrics",
+        group="Nodes",
+    )
     leader_elect: bool = setting(
         BOOL,
         "Send alerts only while this observer holds a Lease, so that of several observers of a "

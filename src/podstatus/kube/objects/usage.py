@@ -96,3 +96,14 @@ class PodDiskUsage(msgspec.Struct, frozen=True, kw_only=True):
     """By container name."""
     volumes: Mapping[str, DiskUsage] = {}
     """By volume name: the volumes that the runtime created on the node's disk."""
+
+
+class NodeUsageReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The usage of a node as an API reports it; amounts that were not measured are missing."""
+
+    timestamp: str
+    """When it was measured, by the clock of the node; the same text: the same measurement."""
+    used: Mapping[str, float]
+    """By resource: CPU in cores, memory and disk in bytes."""
+    capacity: Mapping[str, float] = {}
+    """How much can be used at most, where the Node does not say it."""

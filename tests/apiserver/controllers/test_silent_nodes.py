@@ -72,6 +72,60 @@ async def test_a_node_that_never_reported_has_longer(cluster: VirtualCluster) ->
         ready = condition(cluster.node("a"), "Ready")
         assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusNeverUpdated")
         assert ready["lastHeartbeatTime"] == cluster.node("a")["metadata"]["creationTimestamp"]
+        # It was not Ready before, so it did not become NotReady.
+        assert cluster.events("a") == [
+            "RegisteredNode: Node a event: Registered Node a in Controller (1)"
+        ]
+
+
+async def test_the_first_status_is_a_sign_of_life(cluster: VirtualCluster) -> None:
+    async with cluster.controlled():
+        cluster.add_node("a", ready="")
+        cluster.add_node("anchor")
+        await cluster.live(55, "anchor")
+        cluster.report("a")
+        await cluster.live(40, "anchor")
+        assert cluster.ready("a") == "True"
+        await cluster.live(5, "anchor")
+        assert cluster.ready("a") == "Unknown"
+
+
+async def test_when_the_first_node_is_ready_the_others_have_their_time_again(
+    cluster: VirtualCluster,
+) -> None:
+    async with cluster.controlled():
+        cluster.add_node("a", ready="False")
+        await cluster.clock.advance(38)
+        cluster.add_node("anchor")
+        await cluster.live(40, "anchor")
+        assert cluster.ready("a") == "False"
+        await cluster.live(10, "anchor")
+        assert cluster.ready("a") == "Unknown"
+
+
+async def test_a_start_marks_the_pods_that_its_predecessor_did_not(
+    cluster: VirtualCluster,
+) -> None:
+    async with cluster.controlled():
+        cluster.add_node("a")
+        cluster.add_pod("p", "a")
+        await cluster.clock.advance(45)
+    cluster.report_pod("p")
+    async with cluster.controlled():
+        await cluster.clock.advance(1)
+        assert cluster.pod_ready("p") == "False"
+
+
+async def test_pods_that_could_not_be_marked_are_marked_later(cluster: VirtualCluster) -> None:
+    async with cluster.controlled():
+        cluster.add_node("a")
+        cluster.add_pod("p", "a")
+        cluster.store.full_for = "pods"
+        await cluster.clock.advance(50)
+        assert (cluster.ready("a"), cluster.pod_ready("p")) == ("Unknown", "True")
+        cluster.store.full_for = ""
+        await cluster.clock.advance(5)
+        assert cluster.pod_ready("p") == "False"
 
 
 async def test_after_a_stall_of_the_server_nodes_have_the_time_to_report(
@@ -211,9 +265,13 @@ async def test_a_restart_gives_nodes_and_pods_their_time_again(cluster: VirtualC
         cluster.add_pod("p", "a", tolerations=tolerating(60))
         await cluster.live(95, "anchor")
         assert cluster.taints("a") == "unreachable"
+        (_, tainted) = cluster.node("a")["spec"]["taints"]
     await cluster.clock.advance(3600)
     async with cluster.controlled():
-        await cluster.live(40, "anchor")
+        await cluster.live(5, "anchor")
+        (_, again) = cluster.node("a")["spec"]["taints"]
+        assert again["timeAdded"] > tainted["timeAdded"]
+        await cluster.live(35, "anchor")
         assert (cluster.ready("a"), cluster.taints("a")) == ("Unknown", "unreachable")
         assert cluster.ready("anchor") == "True"
         assert not cluster.is_terminating("p")

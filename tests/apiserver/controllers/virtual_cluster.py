@@ -26,12 +26,13 @@ _PREFIX = "node.kubernetes.io/"
 
 
 class FullStore(Store):
-    """A store in memory whose writes fail while `is_full` is set."""
+    """A store in memory whose writes fail while `is_full` is set, or those of one resource."""
 
     is_full = False
+    full_for = ""
 
     def _write(self, version: int, *statements: tuple[str, tuple[Any, ...]]) -> None:
-        if self.is_full:
+        if self.is_full or statements[0][1][0] == self.full_for:
             raise StorageError("disk is full")
         super()._write(version, *statements)
 

@@ -56,8 +56,6 @@ class NoExecuteQueue:
         self._forget_zones({node.zone for node in nodes.values()})
         for zone, rate in disruption.rates.items():
             self._limiters[zone] = self._limiters[zone].with_rate(rate, now)
-        if disruption.transition is ClusterTransition.ENTERED_FULL_DISRUPTION:
-            self._waiting.clear()
         return disruption.transition
 
     def pop_allowed(self, nodes: Mapping[str, MonitoredNode], now: int) -> dict[str, str]:

@@ -242,9 +242,7 @@ class NodeMonitor(PeriodicController):
             self._nodes.pop(name, None)
             self._healths.pop(name, None)
             return
-        before, facts = self._nodes.get(name), monitored_node(node)
-        if before is not None and before.uid != facts.uid:
-            self._healths.pop(name, None)
+        facts = monitored_node(node)
         health = observe_node(self._healths.get(name), facts.ready, self._clock.monotonic())
         self._nodes[name] = facts
         self._healths[name] = health

@@ -106,9 +106,10 @@ bench-probes: $(READY) ## what probing 110 process pods once a second costs, and
 bench-observe: $(READY) ## what it costs to see every transition: the caller, and the process
 	@$(BIN)/python bench/observe.py
 
-bench-alerts: $(READY) ## what alert rules cost: one change of one pod; 5,000 pods, idle and at 200 changes a second
+bench-alerts: $(READY) ## what alert rules cost: one change of one pod; 5,000 pods; an observer of a cluster
 	@$(BIN)/python bench/alerts.py
 	@$(BIN)/python bench/alerts_watch.py
+	@$(BIN)/python bench/alerts_cluster.py
 
 bench-watch: $(READY) ## 50 clients watch a whole agent of [WATCHED_PODS=500], 200 changes a second; minutes
 	WATCHED_PODS=$(or $(WATCHED_PODS),500) $(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/query/test_watch_whole_agent.py

@@ -45,6 +45,9 @@ _BATCH_SIZE = 50
 """Pods that are evaluated before other tasks run: about 5 ms."""
 _MIN_WAIT_SECONDS, _RETRY_SECONDS = 0.01, 1.0
 """Between two evaluations; after a failure, since what was due stays due until it succeeds."""
+_COALESCE_SECONDS = 0.1
+"""Minimum time between the starts of two evaluations: at 100 changes a second, evaluating ten pods
+at a time takes a third of the CPU time that evaluating each takes."""
 _SAMPLE_PERIOD = round(SAMPLE_SECONDS * _SECOND)
 _STARTUP_SAMPLE_PERIOD = _SECOND // 2
 """Between two samples after a start, until the nodes are known."""
@@ -150,10 +153,13 @@ class AlertService:
             tasks.create_task(self._dispatcher.run(), name="alert receivers")
             tasks.create_task(self._watch_cache(), name="alert news")
             while True:
+                began = self._clock.monotonic()
                 self._heartbeat()
                 self._wakeup.clear()
                 await self._evaluate_safely()
                 await wait_event_or_timeout(self._wakeup, self._clock, self._seconds_until_due())
+                passed = (self._clock.monotonic() - began) / _SECOND
+                await self._clock.wait(max(0.0, _COALESCE_SECONDS - passed))
 
     async def evaluate_once(self) -> None:
         """Evaluate the subjects that changed, by an update or by time.

@@ -142,6 +142,7 @@ async def test_a_pod_that_the_node_terminates_has_one_phase_in_all_views(
         script = {"podstatus.dev/simulate": "stop=3s, stop-exit=1"}
         await ask(server, "POST", PODS, a_pod("web", **script))
         await client.until("/v1/status", lambda body: body["health"] == {"healthy": 1})
+        await client.until(path, lambda body: body["sync"]["unsent"] == 0)
         await client.drain()
         body = await client.until("/v1/pods?health=ending", lambda body: body["pods"])
         (pod,) = body["pods"]

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ import pytest
 
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 from tests.support.data.deployment_pods import pod
-from tests.support.processes.agent_process import until
+from tests.support.processes.agent_process import get_alerts, until
 from tests.support.processes.observer_process import ObserverProcess, observer
 
 pytestmark = pytest.mark.slow
@@ -240,6 +241,11 @@ def hold(looks_on: ObserverProcess, seconds: float) -> None:
         time.sleep(seconds)
 
 
+def shows_marked(looks_on: ObserverProcess) -> bool:
+    """Whether the command shows the alert: both observers do, whichever notifies."""
+    return get_alerts(looks_on).get("Marked", {}).get("state") == "firing"
+
+
 def is_quiet(hook: Hook) -> bool:
     before = len(hook.received)
     time.sleep(2.0)
@@ -254,6 +260,11 @@ def test_an_orderly_stop_hands_over_at_once(tmp_path: Path, access: ApiAccess) -
         until(lambda: leads(one))
         other.start()
         assert not leads(other)
+        body = pod(0)
+        body["metadata"]["labels"]["marked"] = "yes"
+        access.request("POST", PODS, body)
+        for looks_on in (one, other):
+            until(partial(shows_marked, looks_on), looks_on.log)
         began = time.monotonic()
         assert one.stop() == 0
         until(lambda: leads(other))

@@ -2,7 +2,7 @@
 
 The event loop itself writes the reports, one line of JSON each, to a pipe that the supervisor
 opened. So a report proves that the loop turns, whatever happens to ports, certificates and
-connections, and its absence that the loop does not (decision 0061).
+connections, and its absence that the loop does not (decision 0054).
 """
 
 import os

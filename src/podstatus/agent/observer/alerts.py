@@ -2,7 +2,7 @@
 
 An observer changes neither pods nor nodes. Only rules with the action `event` have it create
 events. Of several observers, the one that leads notifies: all evaluate, so that another one can
-take over at any time. Design: docs/decisions/0062-alerts-of-observers.md. Tests:
+take over at any time. Design: docs/decisions/0055-alerts-of-observers.md. Tests:
 tests/agent/observer/test_observer_alerts.py.
 """
 

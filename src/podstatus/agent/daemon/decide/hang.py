@@ -8,7 +8,7 @@ An agent sends a `HealthReport` once a second, through a pipe of its supervisor.
     A service reports a stall after 60 s or more without a heartbeat.
 
 Under load, reports are late by the time that the process waits for a CPU: with eight busy processes
-on two cores by less than 1 s, so 15 s leave a factor of more than ten (decision 0061).
+on two cores by less than 1 s, so 15 s leave a factor of more than ten (decision 0054).
 
 A stalled service may have a cause that a new agent would meet again. So an agent is replaced for it
 at most once per hour; for silence, always.

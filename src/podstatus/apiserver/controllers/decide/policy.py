@@ -12,7 +12,7 @@ class NodeMonitorPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     All have upstream's defaults, except the grace period: there it is 50 s, to outlast the health
     checks of Go's HTTP/2 connections, which are not used here
-    (docs/decisions/0060-silent-nodes.md).
+    (docs/decisions/0053-silent-nodes.md).
     """
 
     node_monitor_period: float = 5.0

@@ -50,6 +50,8 @@ def offered(root_dir: Path, *words: str) -> list[str]:
         (("time",), ["timeline"]),
         (("get", "p"), ["pods"]),
         (("timeline", "web"), ["web-0", "web-1"]),
+        (("timeline", "node/n"), ["node/n1"]),
+        (("timeline", "pod/n"), []),
         (("logs", "-n", "other", "w"), ["web-2"]),
         (("describe", "pod", "d"), ["db"]),
         (("get", "pods", "web"), ["web-0", "web-1"]),

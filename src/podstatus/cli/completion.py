@@ -47,6 +47,15 @@ def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
     return _offer(ctx, incomplete, _pod_names)
 
 
+def complete_timeline(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete a pod name of the given namespace, or `node/NAME`."""
+    kind, slash, name = incomplete.partition("/")
+    if slash and kind in _NODES:
+        nodes = _offer(ctx, name, lambda agent, _: _node_names(agent))
+        return [f"{kind}/{node}" for node in nodes]
+    return complete_pod(ctx, incomplete)
+
+
 def complete_pods(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete one more pod name of the given namespace."""
     given = ctx.params.get("names") or ()

@@ -12,6 +12,7 @@ from podstatus.agent.errors import AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observed_scope import SCOPE_FILE
 from podstatus.agent.observer.observer import ClusterObserver
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.observe.history.sqlite_store import History, HistoryError
 from podstatus.testing.apiserver import ApiServerThread
@@ -87,6 +88,33 @@ async def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
         assert (idle.pods, idle.requested, idle.lease_age_seconds) == (0, {}, None)
         # This server measures no nodes.
         assert busy.used == {"pods": 2}
+
+
+async def test_what_happens_to_nodes_is_recorded(tmp_path: Path, server: ApiServerThread) -> None:
+    path = "/api/v1/nodes/worker"
+    create(server, "/api/v1/nodes", {"metadata": {"name": "worker"}})
+
+    async with observing(tmp_path, server) as observer:
+        history = observer.status_view.history
+
+        async def changes() -> list[str]:
+            entries = (await history.node_timeline("worker")).entries
+            return [f"{it.transition.kind} {it.transition.subject}" for it in entries]
+
+        async def recorded(kind: str) -> None:
+            while not any(it.startswith(kind) for it in await changes()):
+                await SystemClock().wait(0.05)
+
+        await recorded("seen")
+        ready = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        patch = {"status": {"conditions": [ready]}}
+        assert server.request("PATCH", f"{path}/status", patch, MERGE)[0] == 200
+        taints = {"spec": {"taints": [{"key": "broken", "effect": "NoExecute"}]}}
+        assert server.request("PATCH", path, taints, MERGE)[0] == 200
+        await recorded("taint broken:NoExecute")
+        assert "condition Ready" in await changes()
+        assert server.request("DELETE", path)[0] == 200
+        await recorded("finished")
 
 
 async def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThread) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.cli.completion import complete_pod
+from podstatus.cli.completion import complete_timeline
 from podstatus.cli.errors import report_errors
 from podstatus.cli.options import (
     NODE_KINDS,
@@ -29,7 +29,7 @@ SubjectArgument = Annotated[
     typer.Argument(
         metavar="POD|node/NAME",
         help="Name of the pod, or of the node after node/.",
-        autocompletion=complete_pod,
+        autocompletion=complete_timeline,
     ),
 ]
 SinceOption = Annotated[

@@ -21,6 +21,7 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
+from podstatus.testing.clock import FakeClock
 from tests.support.running_agent import node_context, running_agent
 
 SECONDS = 90
@@ -56,6 +57,34 @@ async def test_the_start_event_is_recorded_once(tmp_path: Path, server: ApiServe
         # Events are sent one after the other, so what comes later has not overtaken it.
         await until(lambda: bool(event_counts("NodeHasSufficientPID")))
         assert event_counts("Starting") == [1]
+
+
+async def test_an_agent_is_ready_once_its_node_is_registered(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    clock = SystemClock()
+    with node_context(tmp_path / "root", server, healthz_port=None) as context:
+        agent = NodeAgent(context, clock, Heartbeats(clock), build_runtime)
+        assert agent.not_ready_reason() == "the Node is not registered yet"
+        async with running_agent(agent, SECONDS):
+            await until(lambda: not agent.not_ready_reason())
+            assert [node["metadata"]["name"] for node in server.list_objects("nodes")] == ["node"]
+
+
+async def test_stalled_services_are_named_unless_the_runtime_does_not_answer(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    with node_context(tmp_path / "root", server, history="false") as context:
+        agent = NodeAgent(context, SystemClock(), heartbeats, build_runtime)
+        assert agent.stalled_services() == ()
+        await clock.advance(1000)
+        assert agent.stalled_services() == ()
+        heartbeats.register("relist", max_silent_seconds=180)  # the runtime answers
+        names = [text.partition(" ")[0] for text in agent.stalled_services()]
+        assert {"lease", "housekeeping", "status"} <= set(names)
+        assert "relist" not in names
 
 
 async def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(

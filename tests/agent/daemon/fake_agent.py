@@ -42,7 +42,6 @@ class FakeAgent:
             case "break-once" if not self._context.restart_reason:
                 raise ZeroDivisionError("once")
             case "block-once" if not self._context.restart_reason:
-                await asyncio.sleep(1)  # for a report that it serves
                 block_the_event_loop()
         try:
             await asyncio.Event().wait()

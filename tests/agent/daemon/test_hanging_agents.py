@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -49,6 +49,7 @@ class Scene:
         lines: str,
         limits: HangLimits,
         variables: dict[str, str] | None = None,
+        program: str = PROGRAM,
     ) -> None:
         """`variables`: those of systemd."""
         self.root = folder
@@ -56,7 +57,7 @@ class Scene:
         (folder / "logs").mkdir(parents=True)
         clock = SystemClock()
         self.supervisor = Supervisor(
-            [sys.executable, "-c", f"import os; os.chdir({str(folder)!r}){PROGRAM}{lines}"],
+            [sys.executable, "-c", f"import os; os.chdir({str(folder)!r}){program}{lines}"],
             folder,
             clock=clock,
             write_stderr=self.add_output,
@@ -154,6 +155,20 @@ async def test_an_agent_with_a_stalled_service_is_replaced_and_the_reason_says_w
     assert scene.record["hung"] == "lease was last active 70 s ago"
 
 
+async def test_an_agent_with_a_stalled_service_is_replaced_only_once(tmp_path: Path) -> None:
+    """The second agent has the same problem, and ends of itself."""
+    stalled = 'report(\'{"serving":true,"stalled":["s"]}\')'
+    lines = (
+        "again = os.path.exists('again'); open('again', 'w')\n"
+        f"for _ in range(20): {stalled}; time.sleep(0.2)\n"
+        "sys.exit(0 if again else 3)"
+    )
+    limits = HangLimits(silent=PATIENT.silent, stalled=0.5, abort=60.0)
+    scene = Scene(tmp_path, lines, limits, program=PROGRAM.partition("if ")[0])
+    assert await scene.run() == 0
+    assert scene.record["hung"] == "s"
+
+
 async def test_a_process_that_holds_the_output_of_a_dead_agent_delays_no_restart(
     tmp_path: Path,
 ) -> None:
@@ -179,8 +194,9 @@ async def test_an_agent_that_hangs_when_it_is_stopped_is_ended(tmp_path: Path) -
     assert not (tmp_path / "restarted").exists()
 
 
-def _is_over(end: float) -> bool:
-    return time.monotonic() > end
+def wait(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() > end)
 
 
 SUPERVISED = """
@@ -200,7 +216,7 @@ async def run():
     clock = SystemClock()
     supervisor = Supervisor([sys.executable, "-c", agent], pathlib.Path(sys.argv[1]), clock=clock,
         write_stderr=sys.stderr.buffer.write, systemd=SystemdService.take({}, clock),
-        limits=HangLimits(silent=3.0, gap=2.0))
+        limits=HangLimits(silent=4.0, gap=2.0))
     supervisor.forward_signals()
     return await supervisor.run()
 sys.exit(asyncio.run(run()))
@@ -209,18 +225,25 @@ sys.exit(asyncio.run(run()))
 
 @pytest.mark.slow
 def test_a_supervisor_that_was_stopped_with_its_agent_does_not_replace_it(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", SUPERVISED, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        agent = psutil.Process(int(process.stdout.readline()))
-        for number in (signal.SIGSTOP, signal.SIGCONT):
-            process.send_signal(number)  # first: then it has to wait for the agent
-            agent.send_signal(number)
-            end = time.monotonic() + 4
-            until(partial(_is_over, end))
-        assert agent.is_running()
-        assert agent.status() != psutil.STATUS_ZOMBIE
+    words = [sys.executable, "-c", SUPERVISED, str(tmp_path)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    agent = psutil.Process(int(process.stdout.readline()))
+    try:
+        # Stopped last and continued first, the supervisor has read all reports, and must wait.
+        agent.send_signal(signal.SIGSTOP)
+        wait(0.5)
+        process.send_signal(signal.SIGSTOP)
+        wait(5)
+        process.send_signal(signal.SIGCONT)
+        wait(1)
+        agent.send_signal(signal.SIGCONT)
+        wait(4)
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        assert process.wait(60) == 0
+    finally:
+        for left in (process, agent):
+            with suppress(psutil.NoSuchProcess):
+                left.kill()
+        process.communicate()
     assert not (tmp_path / "restarts.jsonl").exists()

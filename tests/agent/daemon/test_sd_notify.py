@@ -1,6 +1,7 @@
 """What systemd is told, at a real datagram socket: by an agent, and by one under a supervisor."""
 
 import os
+import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.daemon.decide.hang import HealthReport
-from podstatus.agent.daemon.health_reporter import HealthReporter
+from podstatus.agent.daemon.health_reporter import HealthReporter, encode_report
 from podstatus.agent.daemon.sd_notify import SystemdService
+from podstatus.base.msgspec_json import decode_json
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.agent_process import ENVIRONMENT
 from tests.support.processes.fake_agent_process import fake_agent
@@ -65,6 +67,28 @@ async def test_the_watchdog_is_not_fed_while_a_service_has_stalled(systemd: Syst
             counts[-1] += "WATCHDOG=1" in systemd.receive_waiting()
             await clock.advance(1)
     assert counts == [10, 60, 0, 10]
+
+
+def test_the_pipe_to_the_supervisor_is_for_this_process_only() -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    environment = {"PODSTATUS_HEALTH_FD": str(writing)}
+    reporter = HealthReporter.take(environment, FakeClock())
+    reporter.report_once(READY)
+    assert environment == {}
+    assert not os.get_inheritable(writing)
+    assert decode_json(os.read(reading, 4096), HealthReport) == READY
+    for _ in range(5000):
+        reporter.report_once(READY)  # blocks never
+    os.close(reading)
+    reporter.report_once(READY)
+    os.close(writing)
+
+
+@pytest.mark.parametrize("length", [10, 10_000])
+def test_a_report_is_written_whole_or_not_at_all(length: int) -> None:
+    report = HealthReport(status="ä" * length, stalled=("ä" * length,) * 20)
+    assert len(encode_report(report)) < select.PIPE_BUF
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,18 @@ def test_a_signal_is_passed_on_and_nothing_is_started_any_more(tmp_path: Path) -
     assert scene.records() == []
 
 
+@pytest.mark.parametrize("rounds", range(6))
+async def test_a_signal_counts_at_every_moment_of_the_start(tmp_path: Path, rounds: int) -> None:
+    scene = Scene(tmp_path, "time.sleep(600)")
+    running = asyncio.create_task(scene.supervisor.run())
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    scene.supervisor.stop(signal.SIGTERM)
+    async with asyncio.timeout(60):
+        assert await running == 0
+    assert scene.records() == []
+
+
 class HourLater(Scene):
     """An hour passes, or the wall clock is set by one, when the program says so."""
 

@@ -75,7 +75,7 @@ class Supervisor:
         return code
 
     async def _run(self) -> int:
-        while True:
+        while not self._stopped.is_set():
             started = self._clock.monotonic()
             code, lines = await self._run_child()
             if self._stopped.is_set() or code in _FINAL_EXIT_CODES:
@@ -83,8 +83,7 @@ class Supervisor:
             agent_exit = self._record_exit(code, lines, started)
             self._announce_restart(agent_exit)
             await wait_event_or_timeout(self._stopped, self._clock, agent_exit.restart_in_seconds)
-            if self._stopped.is_set():
-                return 0
+        return 0
 
     async def _run_child(self) -> tuple[int, tuple[str, ...]]:
         """Run an agent; return its exit code and its last lines."""

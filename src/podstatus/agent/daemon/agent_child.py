@@ -98,8 +98,10 @@ class AgentChild:
         if self._process is None:
             self._early_signal = number
         elif self._process.returncode is None:
+            # Not by the method of Process: it may reap a process that has just exited, and then
+            # asyncio reports 255 for its exit code.
             with suppress(ProcessLookupError):
-                self._process.send_signal(number)
+                os.kill(self._process.pid, number)
 
     async def abort(self, seconds: float) -> None:
         """End it by SIGABRT, upon which it writes the stacks of all threads; then by SIGKILL.

@@ -26,6 +26,7 @@ class Reach:
         self._api = api
         self.is_cut = False
         self.hangs = False
+        self.loses_responses = False
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
         await self._pass()
@@ -37,7 +38,10 @@ class Reach:
 
     async def replace_lease(self, lease: Lease) -> Lease:
         await self._pass()
-        return await self._api.replace_lease(lease)
+        replaced = await self._api.replace_lease(lease)
+        if self.loses_responses:
+            await asyncio.Event().wait()
+        return replaced
 
     async def _pass(self) -> None:
         if self.hangs:
@@ -140,6 +144,18 @@ async def test_another_leads_at_once_after_an_orderly_stop() -> None:
     await scene.passes(4.4)
     assert scene.leaders() == ["b"]
     assert scene.spec.lease_transitions == 1
+
+
+async def test_a_lease_is_released_although_a_renewal_was_in_flight() -> None:
+    scene = await start("a", "b")
+    reach = scene.candidates["a"].reach
+    reach.loses_responses = True
+    await scene.passes(2)
+    reach.loses_responses = False
+    await scene.candidates["a"].stop()
+    assert scene.spec.holder_identity == ""
+    await scene.passes(4.4)
+    assert scene.leaders() == ["b"]
 
 
 @pytest.mark.parametrize("failure", ["is_cut", "hangs"])

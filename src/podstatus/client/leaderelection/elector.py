@@ -178,13 +178,23 @@ class LeaderElector:
             return
         self._leads_until = None
         self._on_stopped_leading()
-        lease = released_lease(self._observed.lease, self._clock.now())
+        releasing = self._write_release(self._observed.lease)
         try:
-            await run_with_timeout(_RELEASE_SECONDS, self._clock, self._api.replace_lease(lease))
+            await run_with_timeout(_RELEASE_SECONDS, self._clock, releasing)
         except (ApiError, TimeoutError) as error:
             logger.warning(
                 "cannot release the lease: lease=%s error=%s", self._config.lease_name, error
             )
+
+    async def _write_release(self, lease: Lease) -> None:
+        """Replace the Lease by one without a holder. Raises ApiError."""
+        try:
+            await self._api.replace_lease(released_lease(lease, self._clock.now()))
+        except ConflictError:
+            # A renewal that was cancelled may have succeeded at the server.
+            current = await self._api.get_lease(self._config.namespace, self._config.name)
+            if current.spec.holder_identity == self._config.identity:
+                await self._api.replace_lease(released_lease(current, self._clock.now()))
 
     async def _call(self, call: Coroutine[Any, Any, Lease]) -> Lease:
         """Return the result. Raises UnavailableError after half of the renew deadline."""

@@ -1,7 +1,7 @@
 """The alert service: when it evaluates which subjects, and what follows."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +18,7 @@ from podstatus.alerts.rules.load import LoadedRule, load_rules
 from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.objects.usage import MemoryUsage, Usage
+from podstatus.kube.objects.usage import CpuThrottling, MemoryUsage, Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import ContainerUsage, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
@@ -419,6 +419,57 @@ async def test_usage_that_is_not_measured_yet_ends_nothing_after_a_restart(
         scene.known.measure(web=used)
         await scene.passes(10)
         assert shown(alerting) == [f"Full web {state}"]
+
+
+class CountedUsage(dict[PodUID, Mapping[str, Usage]]):
+    """A measurement that counts how often it is read."""
+
+    reads = 0
+
+    def items(self):  # type: ignore[no-untyped-def]
+        self.reads += 1
+        return super().items()
+
+
+async def test_a_measurement_is_read_once() -> None:
+    scene = Scene(MEMORY_RULES)
+    scene.put(a_pod())
+    scene.known.measure(web=50)
+    counted = scene.known.usage = CountedUsage(scene.known.usage)
+    async with scene.running():
+        await scene.passes(6)
+        reads = counted.reads
+        assert reads
+        for step in range(20):
+            scene.put(a_pod(restarts=step))
+            await scene.passes(1)
+        assert counted.reads == reads
+
+
+async def test_throttling_of_a_short_time_ends_nothing_after_a_restart(tmp_path: Path) -> None:
+    rules = """
+rules:
+- {name: Throttled, expr: 'pod.containers.exists(c, c.cpuThrottledFraction > 0.25)'}
+"""
+    scene = Scene(rules, store=tmp_path / "alerts.db")
+    scene.put(a_pod())
+
+    def throttle(periods: int, throttled: int) -> None:
+        used = Usage(at=0, throttling=CpuThrottling(periods, throttled))
+        scene.known.usage = {PodUID("uid-web"): {"app": used}}
+
+    async with scene.running() as alerting:
+        for step in (1, 2):
+            throttle(100 * step, 50 * step)
+            await scene.passes(10)
+        assert shown(alerting) == ["Throttled web firing"]
+    async with scene.running() as alerting:
+        for step in (3, 4, 5):
+            throttle(100 * step, 100)
+            await scene.passes(10)
+        assert shown(alerting) == ["Throttled web firing"]
+        await scene.passes(600)
+        assert shown(alerting) == ["Throttled web resolved"]
 
 
 async def test_nodes_are_sampled() -> None:

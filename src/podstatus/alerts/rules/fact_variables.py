@@ -234,13 +234,9 @@ def container_facts(container: ContainerSummary, load: ContainerLoad = NO_LOAD) 
         "started": container.started is True,
         "restarts": container.restarts,
         "created": container.created,
-        "memoryUsedFraction": _known_fraction(load.memory_used_fraction),
-        "cpuThrottledFraction": _known_fraction(load.cpu_throttled_fraction),
+        "memoryUsedFraction": _fraction(load.memory_used_fraction),
+        "cpuThrottledFraction": _fraction(load.cpu_throttled_fraction),
     }
-
-
-def _known_fraction(fraction: float | None) -> float:
-    return float(UNKNOWN) if fraction is None else fraction
 
 
 def _exit_code(state: ContainerStateSummary | None) -> int:

@@ -7,15 +7,14 @@ Upstream: generated.proto of api v0.36.4 and apimachinery v0.36.4; pkg/runtime/s
 """
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-import msgspec
-
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.patch.schema import table_rows
+from podstatus.kube.encoding.protobuf import wire
+from podstatus.kube.encoding.protobuf.field_table import TableField, parse_field_table
 from podstatus.kube.scalars.time import MicroTime, Time
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
@@ -25,7 +24,7 @@ _KINDS: Final = (
     *("ConfigMap", "DeleteOptions", "Lease", "Namespace", "Secret", "Service"),
     *("ServiceAccount", "TokenRequest"),
 )
-_MESSAGES: Final = """
+_TABLE: Final = parse_field_table("""
 Unknown: 1=typeMeta:TypeMeta 2=raw:raw 3=contentEncoding 4=contentType
 TypeMeta: 1=apiVersion 2=kind
 Namespace: 1=metadata:ObjectMeta 2=spec:NamespaceSpec 3=status:NamespaceStatus
@@ -65,22 +64,10 @@ DeleteOptions: 1=gracePeriodSeconds:int64? 2=preconditions:Preconditions 3=orpha
   4=propagationPolicy:str? 5=dryRun:[str]
 Preconditions: 1=uid:str? 2=resourceVersion:str?
 Timestamp: 1=seconds:int64 2=nanos:int32
+""")
+"""The zero value of a pointer is kept, while other zero values are omitted in JSON, too. Managed
+fields are not decoded: the server computes its own.
 """
-"""Field numbers, names and types; a field without a type is a string.
-
-`?` is a pointer: its zero value is kept, while other zero values are omitted in JSON, too. `[…]` is
-a list, `{…}` a map with string keys. Managed fields are not decoded: the server computes its own.
-"""
-
-
-class _Field(msgspec.Struct, frozen=True):
-    name: str
-    type: str
-    pointer: bool
-
-
-class _MalformedError(Exception):
-    """The bytes are not a message of this type."""
 
 
 def decode_protobuf(body: bytes) -> Document:
@@ -91,7 +78,7 @@ def decode_protobuf(body: bytes) -> Document:
         kind = type_meta.get("kind", "")
         if kind in _KINDS:
             return type_meta | _decode_message(envelope.get("raw", b""), kind)
-    except _MalformedError as error:
+    except wire.MalformedMessageError as error:
         raise errors.bad_request(f"cannot decode the protobuf body: {error}") from error
     raise errors.unsupported_media_type(
         f"protobuf is not supported for {kind or 'an object without a kind'}; send application/json"
@@ -100,131 +87,70 @@ def decode_protobuf(body: bytes) -> Document:
 
 def _strip_magic(body: bytes) -> bytes:
     if not body.startswith(_MAGIC):
-        raise _MalformedError("the Kubernetes magic number is missing")
+        raise wire.MalformedMessageError("the Kubernetes magic number is missing")
     return body[len(_MAGIC) :]
 
 
 def _decode_message(data: bytes, type_name: str) -> Document:
     fields = _message_fields(type_name)
     document: Document = {}
-    for number, value in _iter_fields(data):
+    for number, value in wire.iter_fields(data):
         field = fields.get(number)
         if field is not None:
             _set_field(document, field, value)
     return document
 
 
-def _set_field(document: Document, field: _Field, value: int | bytes) -> None:
-    inner = field.type[1:-1]
-    if field.type.startswith("["):
-        document.setdefault(field.name, []).append(_decode_value(value, inner))
-    elif field.type.startswith("{"):
-        key, item = _decode_map_entry(_require_bytes(value), inner)
+def _set_field(document: Document, field: TableField, value: int | bytes) -> None:
+    if field.is_list:
+        document.setdefault(field.name, []).append(_decode_value(value, field.type))
+    elif field.is_map:
+        key, item = _decode_map_entry(wire.require_bytes(value), field.type)
         document.setdefault(field.name, {})[key] = item
-    elif (decoded := _decode_value(value, field.type)) or (field.pointer and decoded is not None):
+    elif (decoded := _decode_value(value, field.type)) or (
+        field.is_pointer and decoded is not None
+    ):
         document[field.name] = decoded
 
 
 def _decode_map_entry(data: bytes, type_name: str) -> tuple[str, Any]:
-    members = dict(_iter_fields(data))
-    return _decode_str(members.get(1, b"")), _decode_value(members.get(2, b""), type_name)
+    members = dict(wire.iter_fields(data))
+    return wire.decode_str(members.get(1, b"")), _decode_value(members.get(2, b""), type_name)
 
 
 def _decode_value(value: int | bytes, type_name: str) -> Any:
     reader = _DECODERS.get(type_name)
-    return _decode_message(_require_bytes(value), type_name) if reader is None else reader(value)
-
-
-def _decode_str(value: int | bytes) -> str:
-    try:
-        return _require_bytes(value).decode()
-    except UnicodeDecodeError as error:
-        raise _MalformedError("a string is not UTF-8") from error
-
-
-def _decode_int64(value: int | bytes) -> int:
-    if isinstance(value, bytes):
-        raise _MalformedError("expected a varint, got bytes")
-    return value - 2**64 if value >= 2**63 else value
-
-
-def _truncate_int32(number: int) -> int:
-    """Truncate to an int32, as Go's decoder does."""
-    return (number + 2**31) % 2**32 - 2**31
-
-
-def _require_bytes(value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        raise _MalformedError("expected bytes, got a varint")
-    return value
+    return (
+        _decode_message(wire.require_bytes(value), type_name) if reader is None else reader(value)
+    )
 
 
 def _decode_time(value: int | bytes) -> Time:
-    timestamp = _decode_message(_require_bytes(value), "Timestamp")
+    timestamp = _decode_message(wire.require_bytes(value), "Timestamp")
     nanos = timestamp.get("seconds", 0) * 10**9 + timestamp.get("nanos", 0)
     return Time.from_unix_nanos(nanos) if nanos else Time()
 
 
 def _decode_int_or_string(value: int | bytes) -> int | str:
-    message = _decode_message(_require_bytes(value), "IntOrStringMessage")
+    message = _decode_message(wire.require_bytes(value), "IntOrStringMessage")
     number: int = message.get("intVal", 0)
     text: str = message.get("strVal", "")
     return text if message.get("type") else number
 
 
 _DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
-    "str": _decode_str,
-    "int32": lambda value: _truncate_int32(_decode_int64(value)),
-    "int64": _decode_int64,
-    "bool": lambda value: bool(_decode_int64(value)),
-    "bytes": lambda value: base64.b64encode(_require_bytes(value)).decode(),
-    "raw": _require_bytes,
+    "str": wire.decode_str,
+    "int32": wire.decode_int32,
+    "int64": wire.decode_int64,
+    "bool": wire.decode_bool,
+    "bytes": lambda value: base64.b64encode(wire.require_bytes(value)).decode(),
+    "raw": wire.require_bytes,
     "Time": lambda value: _decode_time(value).wire,
     "MicroTime": lambda value: MicroTime(_decode_time(value)).wire,
     "IntOrString": _decode_int_or_string,
 }
 
 
-def _iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: varints as int, everything else as bytes."""
-    position = 0
-    while position < len(data):
-        tag, position = _decode_varint(data, position)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == 0:
-            value, position = _decode_varint(data, position)
-            yield number, value
-            continue
-        if wire_type == 2:
-            length, position = _decode_varint(data, position)
-        elif wire_type in (1, 5):
-            length = 8 if wire_type == 1 else 4
-        else:
-            raise _MalformedError(f"unknown wire type {wire_type}")
-        if position + length > len(data):
-            raise _MalformedError("unexpected end of data")
-        yield number, data[position : position + length]
-        position += length
-
-
-def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(data):
-            raise _MalformedError("unexpected end of data")
-        value |= (data[position] & 0x7F) << shift
-        position += 1
-        if data[position - 1] < 0x80:
-            return value & (2**64 - 1), position
-    raise _MalformedError("a varint is too long")
-
-
 @cache
-def _message_fields(type_name: str) -> dict[int, _Field]:
-    return dict(map(_parse_field, table_rows(_MESSAGES)[type_name].split()))
-
-
-def _parse_field(text: str) -> tuple[int, _Field]:
-    number, _, rest = text.partition("=")
-    name, _, type_name = rest.partition(":")
-    return int(number), _Field(name, type_name.removesuffix("?") or "str", type_name.endswith("?"))
+def _message_fields(type_name: str) -> dict[int, TableField]:
+    return {field.number: field for field in _TABLE[type_name]}

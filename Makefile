@@ -8,7 +8,7 @@ CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) an
 # Each worker of pytest and each agent that it starts would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run tour test churn flood soak day mutation test-real test-e2e real-parts e2e-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-nodes bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real test-cri test-e2e real-parts e2e-parts lint docs docs-check bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-nodes bench-probes bench-observe bench-watch bench-alerts bench-cli format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -54,6 +54,10 @@ mutation: $(READY) ## change decisions in small ways; the tests must kill 95% of
 
 test-real: $(READY) ## run slow tests, and the API server tests of make test against a real kube-apiserver
 	$(BIN)/python -m pytest -n 6 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
+
+test-cri: $(READY) ## run the tests of the CRI runtime on containerd, as root; fetches Debian's once
+	@$(BIN)/python tools/containerd_parts.py
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m containerd tests/runtime/cri
 
 test-e2e: $(READY) ## run Kubernetes' own node tests on the agent, as root: [SAMPLE=1] [REQUIRED=1] [FOCUS=regex]
 	@$(BIN)/python -m tests.node_e2e $(if $(SAMPLE),--sample) $(if $(REQUIRED),--required) $(if $(FOCUS),--focus '$(FOCUS)') $(if $(PROCESSES),--processes $(PROCESSES))

@@ -34,6 +34,7 @@ REAL = "real_server"
 PLUGIN = "real-tests"
 LONG = "long"
 SLOW = "slow"
+CONTAINERD = "containerd"
 REAL_TESTS = 550
 """So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
 every new one."""
@@ -122,6 +123,8 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     asked = config.getoption("markexpr")
     if LONG not in asked:
         leave_out(LONG, config, items)
+    if CONTAINERD not in asked:
+        leave_out(CONTAINERD, config, items)
     if SLOW not in asked and "servers" not in asked:
         leave_out(SLOW, config, items)
 

@@ -248,7 +248,7 @@ class ProcessRuntime:
     ) -> AsyncIterator[bytes]:
         id = self._require_attempt(uid, container_id).launch.id
         return read_log(
-            self._records.pod_folder(uid).container(id),
+            self._records.pod_folder(uid).container(id).log,
             options,
             has_ended=lambda: self._shim_control.has_ended(uid, id),
             clock=self._clock,

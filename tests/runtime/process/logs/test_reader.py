@@ -26,7 +26,7 @@ def log(tmp_path: Path) -> ALog:
 
 
 def pieces(log: ALog, options: LogOptions, *, ended: bool = True) -> AsyncIterator[bytes]:
-    return read_log(log.place, options, has_ended=lambda: ended, clock=CLOCK)
+    return read_log(log.place.log, options, has_ended=lambda: ended, clock=CLOCK)
 
 
 async def read_all(log: ALog, options: LogOptions) -> bytes:
@@ -205,7 +205,9 @@ class Follower:
         self.task = asyncio.ensure_future(self._run())
 
     async def _run(self) -> None:
-        text = read_log(self._log.place, self._options, has_ended=lambda: self.ended, clock=CLOCK)
+        text = read_log(
+            self._log.place.log, self._options, has_ended=lambda: self.ended, clock=CLOCK
+        )
         async for piece in text:
             self.seen += piece
             self._news.set()

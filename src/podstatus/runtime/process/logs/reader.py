@@ -1,6 +1,6 @@
 """Reads a container's log while it is written.
 
-    async for chunk in read_log(folder, LogOptions(follow=True), has_ended=…, clock=…):
+    async for chunk in read_log(log, LogOptions(follow=True), has_ended=…, clock=…):
 
 Upstream: ReadLogs, cri-client v0.36.4, pkg/logs/logs.go. Upstream reads only the newest file; here
 rotated files are read, too, also for `tail_lines` and `since`: a request for the last 100 lines
@@ -24,7 +24,6 @@ from podstatus.runtime.process.logs.files import (
     seek_to_end,
     seek_to_tail,
 )
-from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 
 POLL_SECONDS = 0.1
@@ -32,7 +31,7 @@ POLL_SECONDS = 0.1
 
 
 async def read_log(
-    directory: ContainerFolder, options: LogOptions, *, has_ended: Callable[[], bool], clock: Clock
+    log: Path, options: LogOptions, *, has_ended: Callable[[], bool], clock: Clock
 ) -> AsyncIterator[bytes]:
     """Yield the selected log in chunks; with `follow`, until the container has ended.
 
@@ -40,7 +39,7 @@ async def read_log(
     empty.
     """
     log_filter = LogFilter(options)
-    async with _open_reader(directory, follow=options.follow) as reader:
+    async with _open_reader(log, follow=options.follow) as reader:
         await reader.seek_to_tail(options.tail_lines, options.stream)
         entries = _follow(reader, has_ended, clock) if options.follow else _read_all(reader)
         async for batch in entries:
@@ -53,8 +52,8 @@ async def read_log(
 
 
 @asynccontextmanager
-async def _open_reader(directory: ContainerFolder, *, follow: bool) -> AsyncIterator["LogReader"]:
-    reader = LogReader(directory.log, follow=follow)
+async def _open_reader(log: Path, *, follow: bool) -> AsyncIterator["LogReader"]:
+    reader = LogReader(log, follow=follow)
     try:
         await reader.open()
         yield reader

@@ -36,8 +36,23 @@ def termination_message(directory: ContainerFolder, launch: LaunchRecord, exit: 
     fallback = launch.message_fallback and exit.exit_code != 0 and exit.reason != "StartError"
     message = _message_from_file(directory, launch.message_path) if launch.message_path else ""
     if not message and fallback:
-        message = _message_from_log(directory)
+        message = message_from_log(directory.log)
     return ": ".join(part for part in (exit.message, message) if part)
+
+
+def message_from_own_file(path: Path) -> str:
+    """Return the end of a message file in a private folder; empty if there is none.
+
+    Raises OSError, also if the container replaced the file.
+    """
+    try:
+        descriptor = os.open(path, _READ_FLAGS)
+    except FileNotFoundError:
+        return ""
+    try:
+        return _decode(_read_tail(descriptor))
+    finally:
+        os.close(descriptor)
 
 
 def _message_from_file(directory: ContainerFolder, path: str) -> str:
@@ -110,9 +125,10 @@ def _open_without_links(path: Path) -> int:
         os.close(folder)
 
 
-def _message_from_log(directory: ContainerFolder) -> str:
+def message_from_log(log: Path) -> str:
+    """Return the end of a log, or why it cannot be read."""
     try:
-        files = open_log(directory.log)
+        files = open_log(log)
     except OSError as error:
         return f"Error on reading termination message from logs: {error.strerror}"
     try:

@@ -27,13 +27,20 @@ _NOT_FOR_ENV = ("spec.restartPolicy", "spec.schedulerName", "status.phase")
 class DownwardContext:
     """What the downward API needs to know about the node."""
 
-    def __init__(self, host_ips: Sequence[str], allocatable: Mapping[str, Quantity]) -> None:
+    def __init__(
+        self,
+        host_ips: Sequence[str],
+        allocatable: Mapping[str, Quantity],
+        pod_ips: Sequence[str] | None = None,
+    ) -> None:
+        """Without `pod_ips`, the pod has the addresses of the host."""
         self.host_ips = tuple(host_ips)
+        self.pod_ips = self.host_ips if pod_ips is None else tuple(pod_ips)
         self.allocatable = dict(allocatable)
 
 
 def env_field(pod: Pod, selector: ObjectFieldSelector, context: DownwardContext) -> str:
-    """Return the value of a variable's `fieldRef`. Pod IPs are those of the host."""
+    """Return the value of a variable's `fieldRef`. Raises CannotStartError."""
     path = "spec.nodeName" if selector.field_path == "spec.host" else selector.field_path
     if selector.api_version not in ("", "v1"):
         raise config_error(f"unsupported pod version: {selector.api_version}")
@@ -42,10 +49,14 @@ def env_field(pod: Pod, selector: ObjectFieldSelector, context: DownwardContext)
             return pod.spec.node_name
         case "spec.serviceAccountName":
             return pod.spec.service_account_name
-        case "status.hostIP" | "status.podIP":
+        case "status.hostIP":
             return next(iter(context.host_ips), "")
-        case "status.hostIPs" | "status.podIPs":
+        case "status.podIP":
+            return next(iter(context.pod_ips), "")
+        case "status.hostIPs":
             return ",".join(context.host_ips)
+        case "status.podIPs":
+            return ",".join(context.pod_ips)
     base, subscript = _split(path)
     if subscript is not None and base not in _SUBSCRIPTED_FIELDS:
         raise config_error(f"field label does not support subscript: {path}")

@@ -6,6 +6,7 @@
 When it is left, the pods that are still there are killed, and nothing is left of them.
 """
 
+import asyncio
 import os
 import shutil
 import signal
@@ -18,6 +19,9 @@ from typing import Any, Self
 
 from tools.containerd_parts import cache_dir
 
+from podstatus.runtime.cri.client.channel import CriChannel
+from podstatus.runtime.cri.client.errors import CriCallError
+from podstatus.runtime.cri.client.runtime_service import RuntimeService
 from podstatus.testing.servers.etcd import start_program, wait_until_ready
 from podstatus.testing.servers.guarded_process import GuardedProcess
 from tests.support.processes.oci_images import busybox_layer, write_archive
@@ -50,6 +54,7 @@ disabled_plugins = [
   sandbox_image = "{pause}"
   restrict_oom_score_adj = true
   disable_apparmor = true
+  netns_mounts_under_state_dir = true
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
   [plugins."io.containerd.grpc.v1.cri".cni]
@@ -62,6 +67,21 @@ disabled_plugins = [
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
         BinaryName = "{runc}"
 """
+_CNI = """
+{{
+  "cniVersion": "0.4.0",
+  "name": "test",
+  "plugins": [
+    {{
+      "type": "ptp",
+      "ipam": {{
+        "type": "host-local", "dataDir": "{folder}/ipam", "ranges": [[{{ "subnet": "{subnet}" }}]]
+      }}
+    }}
+  ]
+}}
+"""
+"""A pair of network interfaces per pod, which need neither a bridge nor a packet filter."""
 
 
 class MissingPartsError(Exception):
@@ -76,6 +96,20 @@ def find_parts() -> Path:
     if not complete:
         raise MissingPartsError("there is no containerd: make test-cri fetches it once")
     return max(complete, key=lambda path: path.stat().st_mtime_ns)
+
+
+async def _remove_all(endpoint: str) -> None:
+    channel = CriChannel(endpoint)
+    runtime = RuntimeService(channel, request_seconds=30.0)
+    try:
+        while sandboxes := await runtime.list_pod_sandboxes():
+            for sandbox in sandboxes:
+                # What an agent that was killed had begun is still under way.
+                with suppress(CriCallError):
+                    await runtime.stop_pod_sandbox(sandbox.id)
+                    await runtime.remove_pod_sandbox(sandbox.id)
+    finally:
+        await channel.close()
 
 
 class Containerd:
@@ -152,11 +186,7 @@ class Containerd:
 
     def kill_everything(self) -> None:
         """Kill and remove all containers and sandboxes."""
-        for id in self.ctr("containers", "ls", "-q").split():
-            with suppress(subprocess.CalledProcessError):
-                self.ctr("tasks", "rm", "-f", id)
-            with suppress(subprocess.CalledProcessError):
-                self.ctr("containers", "rm", id)
+        asyncio.run(_remove_all(self.endpoint))
 
     def _is_ready(self) -> bool:
         try:
@@ -175,3 +205,6 @@ class Containerd:
             snapshotter="overlayfs",
         )
         (self._folder / "config.toml").write_text(text)
+        (self._folder / "cni/10-test.conflist").write_text(
+            _CNI.format(folder=self._folder, subnet=f"10.213.{os.getpid() % 256}.0/24")
+        )

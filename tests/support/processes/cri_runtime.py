@@ -1,0 +1,46 @@
+"""A CRI runtime as an agent has it, on the containerd of a test."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from podstatus.base.system_clock import SystemClock
+from podstatus.runtime.cri.client.channel import CriChannel
+from podstatus.runtime.cri.client.image_service import ImageService
+from podstatus.runtime.cri.client.runtime_service import RuntimeService
+from podstatus.runtime.cri.container_preparer import CriContainerPreparer
+from podstatus.runtime.cri.cri_runtime import CriRuntime
+from podstatus.runtime.process.reference_resolver import PodObjects
+from podstatus.runtime.process.service_links import NoServices
+from tests.support.processes.process_runtime import NoObjects
+
+HOST_IPS = ("192.0.2.1",)
+
+
+@asynccontextmanager
+async def open_cri_runtime(
+    endpoint: str, folder: Path, *, objects: PodObjects | None = None, request_seconds: float = 20.0
+) -> AsyncIterator[CriRuntime]:
+    """An open runtime; what it started runs on afterwards."""
+    clock, channel = SystemClock(), CriChannel(endpoint)
+    preparer = CriContainerPreparer(
+        folder,
+        objects=objects or NoObjects(),
+        services=NoServices(),
+        host_ips=lambda: HOST_IPS,
+        allocatable=dict,
+        hidden=(folder,),
+        clock=clock,
+    )
+    runtime = CriRuntime(
+        RuntimeService(channel, request_seconds=request_seconds),
+        ImageService(channel, request_seconds=request_seconds),
+        preparer,
+        clock=clock,
+    )
+    try:
+        await runtime.open()
+        yield runtime
+    finally:
+        runtime.close()
+        await channel.close()

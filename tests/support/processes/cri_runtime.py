@@ -6,6 +6,7 @@ from pathlib import Path
 
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.cri.client.channel import CriChannel
+from podstatus.runtime.cri.client.identity import identify
 from podstatus.runtime.cri.client.image_service import ImageService
 from podstatus.runtime.cri.client.runtime_service import RuntimeService
 from podstatus.runtime.cri.container_preparer import CriContainerPreparer
@@ -32,15 +33,16 @@ async def open_cri_runtime(
         hidden=(folder,),
         clock=clock,
     )
+    service = RuntimeService(channel, request_seconds=request_seconds)
     runtime = CriRuntime(
-        RuntimeService(channel, request_seconds=request_seconds),
+        service,
         ImageService(channel, request_seconds=request_seconds),
         preparer,
+        identity=identify(endpoint, seconds=request_seconds),
         clock=clock,
+        on_close=channel.close,
     )
     try:
-        await runtime.open()
         yield runtime
     finally:
-        runtime.close()
-        await channel.close()
+        await runtime.close()

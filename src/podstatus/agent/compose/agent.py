@@ -36,6 +36,7 @@ from podstatus.node.decide.readings import MachineReading
 from podstatus.observe.history.node_recorder import NodeRecorder
 from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.runtime.cri.cri_runtime import CriRuntime
 from podstatus.runtime.port import ReportsProbes
 from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.volume_refresher import Refresher
@@ -152,6 +153,8 @@ class NodeAgent:
             if isinstance(shared.runtime, ProcessRuntime):
                 stack.callback(shared.runtime.close)
                 await open_process_runtime(shared.runtime)
+            if isinstance(shared.runtime, CriRuntime):
+                stack.push_async_callback(shared.runtime.close)
             stack.callback(history.close)
             stack.callback(self._metric_pages.close)
             if self._alerts is not None:
@@ -255,7 +258,7 @@ class NodeAgent:
             ):
                 name, run = type(restartable).__name__, restartable.run
                 tasks.create_task(run_with_restarts(name, run, shared.clock), name=name)
-            if isinstance(shared.runtime, ProcessRuntime):
+            if isinstance(shared.runtime, ProcessRuntime | CriRuntime):
                 tasks.create_task(shared.services.run(), name="services")
                 refresher = self._build_refresher(shared.runtime)
                 tasks.create_task(refresher.run(), name="volumes")
@@ -282,7 +285,7 @@ class NodeAgent:
             clock=self._shared.clock,
         )
 
-    def _build_refresher(self, runtime: ProcessRuntime) -> Refresher:
+    def _build_refresher(self, runtime: ProcessRuntime | CriRuntime) -> Refresher:
         return Refresher(
             runtime.refresh_pod,
             self._pods.pod_manager.pods,

@@ -1,4 +1,4 @@
-"""Build the container runtime of `--runtime`: process, simulated, or a class `module:Class`.
+"""Build the container runtime of `--runtime`: process, cri, simulated, or a class `module:Class`.
 
 A class such as `my_runtime:MyRuntime` is imported and called with the directory for its records.
 """
@@ -14,9 +14,10 @@ import msgspec
 from msgspec import structs
 
 from podstatus import __version__
+from podstatus.agent.compose.cri_runtime import build_cri_runtime
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.scalars import PROCESS
+from podstatus.agent.settings.schema.scalars import CRI, PROCESS
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
 from podstatus.client.auth.in_cluster_config import SERVICE_ACCOUNT
@@ -27,6 +28,7 @@ from podstatus.events.object_references import container_reference, pod_referenc
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
+from podstatus.runtime.cri.container_preparer import CriContainerPreparer
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
@@ -73,6 +75,10 @@ def build_runtime(dependencies: RuntimeDependencies) -> Runtime:
     """Build the runtime of `--runtime`. Raises AgentError."""
     if dependencies.settings.runtime == PROCESS:
         return build_process_runtime(dependencies)
+    if dependencies.settings.runtime == CRI:
+        return build_cri_runtime(
+            dependencies.settings, _cri_preparer(dependencies), dependencies.clock
+        )
     return find_runtime(dependencies.settings.runtime, dependencies.folder, dependencies.clock)
 
 
@@ -110,6 +116,18 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
         )
     except RuntimeDownError as error:
         raise AgentError(str(error), code=EXIT_CONFIG) from error
+
+
+def _cri_preparer(dependencies: RuntimeDependencies) -> CriContainerPreparer:
+    return CriContainerPreparer(
+        dependencies.folder,
+        objects=HttpPodObjects(dependencies.client),
+        services=dependencies.services,
+        host_ips=dependencies.host_ips,
+        allocatable=dependencies.allocatable,
+        hidden=secret_files(dependencies.settings),
+        clock=dependencies.clock,
+    )
 
 
 async def open_process_runtime(runtime: ProcessRuntime) -> None:

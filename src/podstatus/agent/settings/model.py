@@ -83,9 +83,22 @@ class AgentSettings:
     """The effective node name."""
     runtime: str = setting(
         RUNTIME,
-        "Container runtime: process, simulated, or a custom class given as module:Class.",
+        "Container runtime: process, cri, simulated, or a custom class given as module:Class.",
         default="process",
         default_help="process if the API server is embedded; otherwise the flag is required",
+    )
+    container_runtime_endpoint: str = setting(
+        TEXT,
+        "Socket of the container runtime, for --runtime cri.",
+        default="unix:///run/containerd/containerd.sock",
+        field="containerRuntimeEndpoint",
+    )
+    runtime_request_timeout: float = setting(
+        PERIOD,
+        "How long the container runtime may take to answer, for --runtime cri. Starting a sandbox "
+        "may take twice as long, stopping a container its grace period longer.",
+        default="2m",
+        field="runtimeRequestTimeout",
     )
     isolation: str = setting(
         choice(("auto", "bubblewrap", "none")),

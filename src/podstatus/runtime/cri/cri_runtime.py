@@ -8,7 +8,7 @@ Upstream: kubeGenericRuntimeManager, pkg/kubelet/kuberuntime v1.36.4.
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 
 from podstatus.base.clock import Clock
@@ -17,6 +17,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.cri.api import containers as c
 from podstatus.runtime.cri.api import sandboxes as s
 from podstatus.runtime.cri.client.errors import CriCallError
+from podstatus.runtime.cri.client.identity import RuntimeIdentity
 from podstatus.runtime.cri.client.image_service import ImageService
 from podstatus.runtime.cri.client.runtime_service import RuntimeService
 from podstatus.runtime.cri.container_preparer import CriContainerPreparer
@@ -33,7 +34,7 @@ from podstatus.runtime.cri.model.unsupported_fields import (
 )
 from podstatus.runtime.cri.pod_calls import PodCalls, PodQueries, tolerant
 from podstatus.runtime.cri.pod_lister import PodLister
-from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
+from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.logs.reader import read_log
 from podstatus.runtime.process.spec.config_errors import config_error
 from podstatus.runtime.streams import LogOptions, StreamUnavailableError
@@ -54,40 +55,29 @@ class CriRuntime:
         images: ImageService,
         preparer: CriContainerPreparer,
         *,
+        identity: RuntimeIdentity,
         clock: Clock,
+        on_close: Callable[[], Awaitable[None]],
     ) -> None:
+        self._on_close = on_close
         self._runtime = runtime
+        self._identity = identity
         self._preparer = preparer
         self._puller = ImagePuller(images, clock)
-        self._lister = PodLister(runtime)
+        self._lister = PodLister(runtime, identity.name)
         self._pods = PodQueries(runtime)
         self._calls = PodCalls()
         self._clock = clock
-        self._name = ""
-        self._version = ""
-
-    async def open(self) -> None:
-        """Ask the runtime for its name; call once, before anything else.
-
-        Raises RuntimeDownError.
-        """
-        try:
-            version = await self._runtime.version()
-        except CriCallError as error:
-            message = f"the container runtime does not say its version: {error}"
-            raise RuntimeDownError(message) from error
-        self._name, self._version = version.runtime_name, version.runtime_version
-        self._lister.use_name(self._name)
 
     @property
     def name(self) -> str:
         """What the runtime calls itself, as `containerd`."""
-        return self._name
+        return self._identity.name
 
     @property
     def version(self) -> str:
         """Version of the container runtime."""
-        return self._version
+        return self._identity.version
 
     def image_message(self, image: str) -> str:
         return self._puller.image_message(image)
@@ -178,9 +168,6 @@ class CriRuntime:
         await self._preparer.refresh_pod(pod)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        if not self._name:
-            # An empty list would have the containers of previous agents started twice.
-            raise RuntimeDownError("the container runtime has not been opened")
         return await (self._lister.list_all() if uid is None else self._lister.list_pod(uid))
 
     def changes(self) -> AsyncIterator[PodUID]:
@@ -199,9 +186,10 @@ class CriRuntime:
         async for chunk in read_log(path, options, has_ended=ended, clock=self._clock):
             yield chunk
 
-    def close(self) -> None:
-        """Stop writing volumes; all containers keep running."""
+    async def close(self) -> None:
+        """Stop writing volumes and close the connection; all containers keep running."""
         self._preparer.close()
+        await self._on_close()
 
     async def _create(
         self, pod: Pod, container: Container, sandbox: s.CriPodSandbox, restart_count: int
@@ -244,10 +232,10 @@ class CriRuntime:
         await asyncio.to_thread(self._preparer.files.remove_attempt, uid, container)
 
     def _container_id(self, id: str) -> str:
-        return f"{self._name}://{id}"
+        return f"{self._identity.name}://{id}"
 
     def _runtime_id(self, container_id: str) -> str:
-        return container_id.removeprefix(f"{self._name}://")
+        return container_id.removeprefix(f"{self._identity.name}://")
 
 
 async def _nothing() -> AsyncIterator[PodUID]:

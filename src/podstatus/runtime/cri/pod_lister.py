@@ -40,17 +40,14 @@ _MAX_CALLS = 16
 class PodLister:
     """The pods of the runtime. Not thread-safe: for one event loop."""
 
-    def __init__(self, runtime: RuntimeService) -> None:
+    def __init__(self, runtime: RuntimeService, name: str) -> None:
+        """`name` is the scheme of container IDs."""
         self._runtime = runtime
-        self._name = ""
+        self._name = name
         self._sandboxes: dict[str, SandboxInfo] = {}
         self._containers: dict[str, ContainerInfo] = {}
         self._pods: dict[PodUID, tuple[Sequence[object], RuntimePod]] = {}
         self._calls = asyncio.Semaphore(_MAX_CALLS)
-
-    def use_name(self, runtime: str) -> None:
-        """Set the scheme of container IDs."""
-        self._name = runtime
 
     async def list_all(self) -> tuple[RuntimePod, ...]:
         """Return all pods. Raises RuntimeDownError."""

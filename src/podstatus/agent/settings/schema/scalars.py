@@ -16,10 +16,10 @@ from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.names import dns_subdomain
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-PROCESS = "process"
-RUNTIMES = (PROCESS, "simulated")
+PROCESS, CRI = "process", "cri"
+RUNTIMES = (PROCESS, CRI, "simulated")
 """Built-in runtimes; the first is the default with the embedded API server."""
-_RUNTIME = f"{' or '.join(RUNTIMES)}, or a custom class such as my_runtime:MyRuntime"
+_RUNTIME = f"{PROCESS}, {CRI}, simulated, or a custom class such as my_runtime:MyRuntime"
 _CLASS_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _BYTES = "a positive number of bytes, such as 10Mi"
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")

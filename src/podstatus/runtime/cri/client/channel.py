@@ -1,13 +1,11 @@
 """A gRPC channel to the socket of a container runtime.
 
 The channel connects by itself when a call is made, and again after the runtime was restarted; a
-call while there is no connection fails at once.
+call while there is no connection fails at once. grpcio is imported on first use, since it is large.
 """
 
-from typing import Final, TypeVar
-
-import grpc
-import grpc.aio
+import importlib
+from typing import Any, Final, TypeVar
 
 from podstatus.kube.encoding.protobuf.wire import MalformedMessageError
 from podstatus.runtime.cri.api.codec import CODEC, CriMessage
@@ -17,7 +15,7 @@ T = TypeVar("T", bound=CriMessage)
 _SOCKET_SCHEME: Final = "unix://"
 _MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """Upstream: maxMsgSize, remote_runtime.go."""
-_OPTIONS: Final = (
+OPTIONS: Final = (
     # The name of the socket would be sent as the authority, which servers reject.
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
@@ -46,13 +44,20 @@ def socket_address(endpoint: str) -> str:
     return f"unix:{path}"
 
 
+class GrpcMissingError(Exception):
+    """grpcio is not installed; the message says how to install it."""
+
+
 class CriChannel:
     """Calls of one service. Not thread-safe: for one event loop."""
 
     def __init__(self, endpoint: str) -> None:
-        """Does not connect yet. Raises EndpointError."""
+        """Does not connect yet. Raises EndpointError, GrpcMissingError."""
         self._endpoint = endpoint
-        self._channel = grpc.aio.insecure_channel(socket_address(endpoint), options=_OPTIONS)
+        self._address = socket_address(endpoint)
+        self._grpc = import_grpc("grpc.aio")
+        self._channel: Any = None
+        """Belongs to the event loop of the first call."""
 
     async def call(self, service: str, request: CriMessage, response: type[T], seconds: float) -> T:
         """Call the method that the request is named after.
@@ -61,11 +66,13 @@ class CriChannel:
         error.
         """
         method = type(request).__name__.removeprefix("Cri").removesuffix("Request")
+        if self._channel is None:
+            self._channel = self._grpc.insecure_channel(self._address, options=OPTIONS)
         call = self._channel.unary_unary(f"/runtime.v1.{service}/{method}")
         try:
             body: bytes = await call(CODEC.encode(request), timeout=seconds)
             return CODEC.decode(body, response)
-        except grpc.aio.AioRpcError as error:
+        except self._grpc.AioRpcError as error:
             code, details = error.code().name, error.details() or ""
             raise call_error(self._endpoint, method, code, details, seconds=seconds) from error
         except MalformedMessageError as error:
@@ -73,4 +80,15 @@ class CriChannel:
 
     async def close(self) -> None:
         """Close the connection; calls under way fail."""
-        await self._channel.close()
+        if self._channel is not None:
+            await self._channel.close()
+
+
+def import_grpc(module: str) -> Any:
+    """Import a module of grpcio. Raises GrpcMissingError."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise GrpcMissingError(
+            "the CRI runtime needs grpcio, which is not installed: pip install 'podstatus[cri]'"
+        ) from error

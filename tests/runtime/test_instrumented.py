@@ -87,6 +87,9 @@ class Offering(Plain):
     async def container_logs(self, *_: object) -> AsyncIterator[bytes]:
         yield b"a line"
 
+    async def exec_sync(self, *_: object) -> str:
+        return "a result"
+
     async def exec(self, *_: object) -> str:
         return "a session"
 
@@ -128,6 +131,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
         "DescribesImages",
         "RunsHooks",
         "ReportsProbes",
+        "RunsCommands",
         "Logs",
         "Streaming",
     }

@@ -13,7 +13,12 @@ from podstatus.runtime.run_command import (
     CommandResult,
     run_command,
 )
-from podstatus.runtime.streams import OutputStream, StreamOptions, StreamUnavailableError
+from podstatus.runtime.streams import (
+    CommandOutput,
+    OutputStream,
+    StreamOptions,
+    StreamUnavailableError,
+)
 from podstatus.testing.clock import FakeClock
 from tests.support.fake_exec_runtime import FakeExecStream, MuteRuntime, TalkingRuntime
 
@@ -145,3 +150,55 @@ async def test_a_talk_that_breaks_is_closed() -> None:
         return session
 
     assert (await main()).is_closed
+
+
+class CommandRuntime(MuteRuntime):
+    """It runs commands to their end, without streams."""
+
+    def __init__(self, clock: FakeClock, result: CommandOutput | Exception) -> None:
+        super().__init__(())
+        self._clock = clock
+        self._result = result
+        self.was_cancelled = False
+
+    async def exec_sync(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...]
+    ) -> CommandOutput:
+        try:
+            await self._clock.wait(5.0)
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+
+async def test_a_runtime_without_streams_runs_commands_to_their_end() -> None:
+    clock = FakeClock()
+    long = b"\xff" + b"a" * MAX_OUTPUT_BYTES
+    runtime = CommandRuntime(clock, CommandOutput(exit_code=3, output=long))
+    running = asyncio.ensure_future(run(runtime, 30, clock))
+    await clock.advance(5)
+    result = await running
+    assert (result.exit_code, result.output) == (3, "\ufffd" + "a" * (MAX_OUTPUT_BYTES - 1))
+
+
+async def test_such_a_command_is_cancelled_when_it_takes_too_long() -> None:
+    clock = FakeClock()
+    runtime = CommandRuntime(clock, CommandOutput(exit_code=0, output=b""))
+    running = asyncio.ensure_future(run(runtime, 1, clock))
+    await clock.advance(1)
+    with pytest.raises(TimeoutError):
+        await running
+    assert runtime.was_cancelled
+
+
+async def test_such_a_command_that_cannot_be_executed_says_why() -> None:
+    clock = FakeClock()
+    running = asyncio.ensure_future(
+        run(CommandRuntime(clock, StreamUnavailableError("sh: no such file")), 30, clock)
+    )
+    await clock.advance(5)
+    with pytest.raises(CommandError, match="sh: no such file"):
+        await running

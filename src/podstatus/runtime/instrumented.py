@@ -29,7 +29,7 @@ from podstatus.runtime.port import (
     RuntimePod,
     SystemStats,
 )
-from podstatus.runtime.streams import Logs, Streaming
+from podstatus.runtime.streams import Logs, RunsCommands, Streaming
 
 RUN_POD = "run_podsandbox"
 _LIST_PODS, _POD_STATUS = "list_podsandbox", "podsandbox_status"
@@ -42,6 +42,7 @@ _OPERATIONS = {
     "remove_pod": "remove_podsandbox",
     "usage": "list_podsandbox_stats",
     "resize_pod": "update_podsandbox_resources",
+    "exec_sync": "exec_sync",
     "exec": "exec",
     "attach": "attach",
 }
@@ -58,6 +59,7 @@ _OPTIONAL_PROTOCOLS = (
     RunsHooks,
     ReportsProbes,
     Logs,
+    RunsCommands,
     Streaming,
 )
 

@@ -12,6 +12,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.streams import (
     ProcessStream,
+    RunsCommands,
     Streaming,
     StreamOptions,
     StreamUnavailableError,
@@ -47,10 +48,24 @@ async def run_command(
     The command is killed after `seconds`; None means no timeout. Raises CommandError and
     TimeoutError.
     """
+    if isinstance(runtime, RunsCommands):
+        call = _run_to_end(runtime, uid, container_id, command)
+        return await run_with_timeout(seconds, clock, call)
     if not isinstance(runtime, Streaming):
         raise CommandError(f"the runtime {runtime.name} cannot run commands in containers")
     # On timeout the process is ended before this returns, so that retries do not pile up.
     return await run_with_timeout(seconds, clock, _run(runtime, uid, container_id, command))
+
+
+async def _run_to_end(
+    runtime: RunsCommands, uid: PodUID, container_id: str, command: tuple[str, ...]
+) -> CommandResult:
+    try:
+        result = await runtime.exec_sync(uid, container_id, command)
+    except StreamUnavailableError as error:
+        raise CommandError(str(error)) from error
+    output = result.output[:MAX_OUTPUT_BYTES].decode(errors="replace")
+    return CommandResult(exit_code=result.exit_code, output=output)
 
 
 async def _run(

@@ -1,6 +1,7 @@
-"""Optional protocols of a runtime: container logs, exec and attach.
+"""Optional protocols of a runtime: container logs, commands, exec and attach.
 
-Callers check for them first: `isinstance(runtime, Logs)`, `isinstance(runtime, Streaming)`.
+Callers check for them first: `isinstance(runtime, Logs)`, `isinstance(runtime, Streaming)`,
+`isinstance(runtime, RunsCommands)`.
 """
 
 from collections.abc import AsyncIterator
@@ -86,6 +87,27 @@ class ProcessStream(Protocol):
 
     async def close(self) -> None:
         """Close the session; a process started by exec is killed with all its descendants."""
+
+
+class CommandOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """Exit code and output of a command that has ended."""
+
+    exit_code: int
+    output: bytes
+    """Standard output, then standard error."""
+
+
+@runtime_checkable
+class RunsCommands(Protocol):
+    """A runtime that runs commands without streams: for probes and hooks, instead of `exec`."""
+
+    async def exec_sync(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...]
+    ) -> CommandOutput:
+        """Run a command to its end; a cancellation kills it.
+
+        Raises StreamUnavailableError if it cannot be run.
+        """
 
 
 @runtime_checkable

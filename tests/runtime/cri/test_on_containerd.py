@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.containers import (
@@ -41,6 +42,7 @@ from podstatus.kube.objects.volumes import (
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.cri.cri_runtime import CriRuntime
 from podstatus.runtime.port import CannotStartError, RuntimeDownError
+from podstatus.runtime.run_command import CommandError, run_command
 from podstatus.runtime.streams import LogOptions, StreamUnavailableError
 from podstatus.testing.builders import make_pod
 from tests.support.processes.containerd import AS_USER, BUSYBOX, NO_COMMAND, Containerd
@@ -262,6 +264,36 @@ async def test_limits_are_enforced(node: Node) -> None:
     resources = ResourceRequirements(requests=amounts, limits=amounts)
     ended = await node.run(a_pod("tail /dev/zero", resources=resources))
     assert (ended.reason, ended.exit_code) == ("OOMKilled", 137)
+
+
+async def run_in(node: Node, pod: Pod, id: str, script: str, seconds: float = 20.0) -> str:
+    """Run a command as probes and hooks do; return exit code and output."""
+    command = ("/bin/sh", "-c", script)
+    result = await run_command(
+        node.runtime, pod.uid, id, command, seconds=seconds, clock=SystemClock()
+    )
+    return f"{result.exit_code} {result.output}"
+
+
+async def test_a_command_in_a_container(node: Node) -> None:
+    pod = a_pod("exec sleep 600")
+    attempt = await node.start(pod)
+    assert await run_in(node, pod, attempt.id, "echo out; echo err >&2; exit 3") == "3 out\nerr\n"
+    with pytest.raises(CommandError, match="no such file or directory"):
+        await run_command(
+            node.runtime, pod.uid, attempt.id, ("/none",), seconds=20.0, clock=SystemClock()
+        )
+    with pytest.raises(CommandError, match="does not exist"):
+        await run_in(node, pod, "containerd://none", "id")
+
+
+async def test_a_command_that_takes_too_long_is_killed(node: Node) -> None:
+    pod = a_pod("exec sleep 600")
+    attempt = await node.start(pod)
+    with pytest.raises(TimeoutError):
+        await run_in(node, pod, attempt.id, "exec sleep 4712", 0.5)
+    while "4712" in await run_in(node, pod, attempt.id, "ps"):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
 
 
 async def test_a_debugger_sees_the_processes_of_its_target(node: Node) -> None:

@@ -37,7 +37,7 @@ from podstatus.runtime.cri.pod_lister import PodLister
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.logs.reader import read_log
 from podstatus.runtime.process.spec.config_errors import config_error
-from podstatus.runtime.streams import LogOptions, StreamUnavailableError
+from podstatus.runtime.streams import CommandOutput, LogOptions, StreamUnavailableError
 
 _SANDBOX_ERROR, _CREATE_ERROR = "CreatePodSandboxError", "CreateContainerError"
 _RUN_ERROR = "RunContainerError"
@@ -186,6 +186,17 @@ class CriRuntime:
         async for chunk in read_log(path, options, has_ended=ended, clock=self._clock):
             yield chunk
 
+    async def exec_sync(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...]
+    ) -> CommandOutput:
+        """Run a command to its end, for probes and hooks."""
+        container = await self._require_running(uid, container_id)
+        try:
+            result = await self._runtime.exec_sync(container.id, command)
+        except CriCallError as error:
+            raise StreamUnavailableError(error.message) from error
+        return CommandOutput(exit_code=result.exit_code, output=result.stdout + result.stderr)
+
     async def close(self) -> None:
         """Stop writing volumes and close the connection; all containers keep running."""
         self._preparer.close()
@@ -226,6 +237,14 @@ class CriRuntime:
             if attempt.state == c.CONTAINER_RUNNING:
                 return attempt.id
         raise config_error(f"unable to find target container {name}")
+
+    async def _require_running(self, uid: PodUID, container_id: str) -> c.CriContainer:
+        container = await self._pods.find_container(uid, self._runtime_id(container_id))
+        if container is None:
+            raise StreamUnavailableError(f"container {container_id} does not exist any more")
+        if container.state != c.CONTAINER_RUNNING:
+            raise StreamUnavailableError(f"container {container_id} is not running")
+        return container
 
     async def _remove(self, uid: PodUID, container: c.CriContainer) -> None:
         await tolerant(self._runtime.remove_container(container.id))

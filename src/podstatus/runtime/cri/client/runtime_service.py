@@ -26,6 +26,8 @@ from podstatus.runtime.cri.client.list_cache import ListCache
 
 T = TypeVar("T", bound=CriMessage)
 _SERVICE = "RuntimeService"
+_MAX_COMMAND_SECONDS = 24 * 3600.0
+"""Commands of probes and hooks have limits of their own, which cancel the call."""
 
 
 class RuntimeService:
@@ -137,6 +139,13 @@ class RuntimeService:
             _SERVICE, request, c.CriContainerStatusResponse, self._seconds
         )
         return response.status or c.CriContainerStatus(id=id)
+
+    async def exec_sync(self, id: str, command: tuple[str, ...]) -> c.CriExecSyncResponse:
+        """Run a command to its end; the runtime kills it when this is cancelled."""
+        request = c.CriExecSyncRequest(container_id=id, cmd=command)
+        return await self._channel.call(
+            _SERVICE, request, c.CriExecSyncResponse, _MAX_COMMAND_SECONDS
+        )
 
     async def exec_url(self, request: c.CriExecRequest) -> str:
         """Return the address of the runtime's streaming server for an exec, valid once."""

@@ -34,10 +34,17 @@ from podstatus.runtime.cri.model.unsupported_fields import (
 )
 from podstatus.runtime.cri.pod_calls import PodCalls, PodQueries, tolerant
 from podstatus.runtime.cri.pod_lister import PodLister
+from podstatus.runtime.cri.streaming_session import open_session
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.logs.reader import read_log
 from podstatus.runtime.process.spec.config_errors import config_error
-from podstatus.runtime.streams import CommandOutput, LogOptions, StreamUnavailableError
+from podstatus.runtime.streams import (
+    CommandOutput,
+    LogOptions,
+    ProcessStream,
+    StreamOptions,
+    StreamUnavailableError,
+)
 
 _SANDBOX_ERROR, _CREATE_ERROR = "CreatePodSandboxError", "CreateContainerError"
 _RUN_ERROR = "RunContainerError"
@@ -197,6 +204,32 @@ class CriRuntime:
             raise StreamUnavailableError(error.message) from error
         return CommandOutput(exit_code=result.exit_code, output=result.stdout + result.stderr)
 
+    async def exec(
+        self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
+    ) -> ProcessStream:
+        container = await self._require_running(uid, container_id)
+        # A terminal has one output.
+        call = c.CriExecRequest(
+            container_id=container.id,
+            cmd=command,
+            tty=request.tty,
+            stdin=request.stdin,
+            stdout=request.stdout,
+            stderr=request.stderr and not request.tty,
+        )
+        return await self._open(self._runtime.exec_url(call), request)
+
+    async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
+        container = await self._require_running(uid, container_id)
+        call = c.CriAttachRequest(
+            container_id=container.id,
+            tty=request.tty,
+            stdin=request.stdin,
+            stdout=request.stdout,
+            stderr=request.stderr and not request.tty,
+        )
+        return await self._open(self._runtime.attach_url(call), request)
+
     async def close(self) -> None:
         """Stop writing volumes and close the connection; all containers keep running."""
         self._preparer.close()
@@ -237,6 +270,12 @@ class CriRuntime:
             if attempt.state == c.CONTAINER_RUNNING:
                 return attempt.id
         raise config_error(f"unable to find target container {name}")
+
+    async def _open(self, url: Awaitable[str], request: StreamOptions) -> ProcessStream:
+        try:
+            return await open_session(await url, request)
+        except CriCallError as error:
+            raise StreamUnavailableError(error.message) from error
 
     async def _require_running(self, uid: PodUID, container_id: str) -> c.CriContainer:
         container = await self._pods.find_container(uid, self._runtime_id(container_id))

@@ -72,7 +72,7 @@ class LeaderElector:
         self._leads_until: int | None = None
         """Monotonic time in ns at which leadership ends unless it is renewed; None: no leader."""
         self._failures = FailureLog(
-            logger, f"renewing the lease {config.lease_name}", expected=ApiError
+            logger, f"acquiring or renewing the lease {config.lease_name}", expected=ApiError
         )
 
     @property
@@ -170,7 +170,12 @@ class LeaderElector:
     def _report_holder(self) -> None:
         if self.holder != self._reported_holder:
             self._reported_holder = self.holder
-            logger.info("leader: lease=%s holder=%s", self._config.lease_name, self.holder)
+            logger.info(
+                "leader elected: lease=%s holder=%s this=%s",
+                self._config.lease_name,
+                self.holder,
+                self._config.identity,
+            )
 
     async def _release(self) -> None:
         """Give up the Lease if this process holds it."""

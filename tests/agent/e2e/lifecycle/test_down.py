@@ -83,6 +83,8 @@ def test_what_a_killed_agent_left_is_taken_down(node: ProcessNode) -> None:
     cluster.create(command_pod("web", *FOREVER))
     cluster.wait_ready("web")
     running = processes(node)
+    # The history is written every 0.25 s; without an entry, the pod has no end either.
+    until(lambda: transitions(node, "web"))
     node.kill()
     result = podstatus(node, "status")
     assert (result.returncode, "containers of default/web" in result.stdout) == (1, True)

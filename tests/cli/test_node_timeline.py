@@ -106,6 +106,11 @@ def test_a_node_that_is_not_known(tmp_path: Path) -> None:
     assert result.stderr.startswith(
         "podstatus: no node 'none' on the agent of node n1, and no history of one; to see all "
     )
+    spaced = timeline(tmp_path, "node", "n1", "--list")
+    assert spaced.exit_code == 2
+    hint = f"podstatus timeline node/n1 --list --root-dir {tmp_path}"
+    assert "did you mean node/n1?" in spaced.stderr
+    assert hint in spaced.stderr.replace("\n", "")
     wrong = timeline(tmp_path, "deployment/none")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "'deployment/none' is not a pod; write it as in none or pod/none" in wrong.stderr

@@ -12,7 +12,11 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
 from podstatus import __version__
-from podstatus.cli.commands.kubectl_verbs import check_kubectl_habits, unknown_option_hint
+from podstatus.cli.commands.kubectl_verbs import (
+    check_kubectl_habits,
+    spaced_subject_hint,
+    unknown_option_hint,
+)
 from podstatus.cli.program import forget_options, remember_options, suggested_command
 
 _COMMANDS = {
@@ -79,6 +83,9 @@ def _add_hint(error: Any, words: list[str]) -> None:
     if words[0] == "timeline" and hasattr(error, "param_type"):  # POD is missing
         pods = suggested_command("get pods -A")
         error.message = f"To list pods: {pods}; a deleted pod is found by its former name."
+    extra = error.message.startswith("Got unexpected extra")
+    if words[0] == "timeline" and extra and (hint := spaced_subject_hint(words)):
+        error.message += f"\n{hint}"
     if not error.message.startswith("No such option"):
         return
     has_similar = bool(error.possibilities)

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
@@ -106,6 +107,17 @@ def unknown_option_hint(words: Sequence[str], option: str, *, has_similar: bool)
         return _events_hint(words)
     if verb in _IN_KUBECTL and not has_similar:
         return f"kubectl may have it:\n  {in_kubectl(words)}"
+    return ""
+
+
+def spaced_subject_hint(words: Sequence[str]) -> str:
+    """Return the hint for `timeline node NAME`, which `get` takes; empty for other words."""
+    from podstatus.cli.options import NODE_KINDS, POD_KINDS
+
+    for index, (kind, name) in enumerate(pairwise(words)):
+        if kind.lower() in (*POD_KINDS, *NODE_KINDS) and not name.startswith("-"):
+            command = shlex.join([*words[:index], f"{kind}/{name}", *words[index + 2 :]])
+            return f"did you mean {kind}/{name}?\n  {suggested_command(command)}"
     return ""
 
 

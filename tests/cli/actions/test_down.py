@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.remove_root_dir import remove_root_dir
 from podstatus.agent.daemon.root_dir import OBSERVER_FOLDERS, RootDir
-from podstatus.cli.actions.take_down import DownOptions, take_down
+from podstatus.cli.actions.take_down import DownOptions, describe_limit, take_down
 from podstatus.cli.errors import report_errors
 from podstatus.cli.register_commands import app
 from podstatus.cli.start_command import StartCommand, record_start
@@ -117,6 +117,11 @@ def test_other_files_and_the_targets_of_links_stay(tmp_path: Path) -> None:
         assert remove_root_dir(root.path) == ["notes.txt"]
     assert [path.name for path in root.path.iterdir()] == ["notes.txt"]
     assert (tmp_path / "kept/file").exists()
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5, "at most 5 s"), (0, "without a grace period")])
+def test_how_long_it_takes_is_said(seconds: int, text: str) -> None:
+    assert describe_limit(seconds) == text
 
 
 class TypedInput:

@@ -192,7 +192,7 @@ def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:
     longest = max(
         nested_value(pod, "metadata", "deletionGracePeriodSeconds") or 0 for pod in deleted
     )
-    write(f"terminating {_describe(deleted)}; at most {longest} s\n")
+    write(f"terminating {_describe(deleted)}; {describe_limit(longest)}\n")
     deadline = time.monotonic() + longest + _EXTRA_SECONDS
     uids = {nested_str(pod, "metadata", "uid") for pod in deleted}
     left = len(deleted)
@@ -201,8 +201,15 @@ def _delete_and_wait(server: ServerObjects, grace_seconds: int | None) -> None:
             left = len(remaining)
             write(f"waiting for {_describe(remaining)}\n")
         if time.monotonic() > deadline:
-            raise RequestError(f"not terminated within {longest} s: {_describe(remaining)}")
+            raise RequestError(
+                f"not terminated within {longest + _EXTRA_SECONDS:g} s: {_describe(remaining)}"
+            )
         time.sleep(_POLL_SECONDS)
+
+
+def describe_limit(seconds: int) -> str:
+    """Return how long pods may take to end; with 0, running containers are killed at once."""
+    return f"at most {seconds} s" if seconds else "without a grace period"
 
 
 def _pods(server: ServerObjects) -> list[Document]:
@@ -240,7 +247,7 @@ async def _end_containers(runtime: Path, cgroups: Cgroups, seconds: int) -> None
     """End all pods, and print which are waited for. Raises RuntimeDownError."""
     names = running_pods(runtime)
     if names:
-        write(f"terminating the containers of {describe_names(names)}; at most {seconds} s\n")
+        write(f"terminating the containers of {describe_names(names)}; {describe_limit(seconds)}\n")
     ending = asyncio.create_task(end_pods(runtime, cgroups, SystemClock(), grace_seconds=seconds))
     left = len(names)
     while not (await asyncio.wait({ending}, timeout=_POLL_SECONDS))[0]:

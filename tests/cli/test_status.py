@@ -3,21 +3,28 @@
 import json
 import os
 import re
+import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.agent.daemon.restarts_file import AgentExit
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.cli import agent_status
+from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.register_commands import app
 from podstatus.cli.render.status_page import AgentState, SuggestedCommands, status_page
+from podstatus.cli.start_command import StartCommand, record_start
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.web.v1.wire import StatusResponse
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.cli.stopped_node import stopped_node
+from tests.support.certificates import authority
 
 COMMANDS = SuggestedCommands(down="podstatus down", cancel_drain="podstatus drain --cancel")
 NOW = Time.parse("2026-11-18T12:00:00Z")
@@ -118,6 +125,29 @@ def test_containers_of_a_stopped_node_of_the_current_directory_are_shown(
     )
     with RootDir(tmp_path / "podstatus"):  # what runs precedes what is stopped
         assert "  no answer   it is starting" in CliRunner().invoke(app, ["status"]).stdout
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_an_agent_that_hangs_is_said_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, supervised: bool
+) -> None:
+    monkeypatch.setattr(agent_status, "AgentClient", partial(AgentClient, timeout=0.1))
+    start = ("run", "--supervise") if supervised else ("run",)
+    with RootDir(tmp_path) as root, socket.create_server(("127.0.0.1", 0)) as silent:
+        record_start(tmp_path, StartCommand(words=start, directory=str(tmp_path)))
+        (tmp_path / "ca.crt").write_bytes(authority().pem)
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        certificate = str(tmp_path / "ca.crt")
+        root.write_endpoints(
+            AgentEndpoints(apiserver="", agent=url, node="n1", pid=1, agent_certificate=certificate)
+        )
+        result = status(tmp_path)
+    shown = " ".join(result.stdout.split())
+    supervisor = "; its supervisor replaces an agent that hangs" if supervised else ""
+    assert shown.endswith(
+        f"no answer the agent at {url} does not answer: it hangs or is overloaded{supervisor}"
+    )
+    assert result.exit_code == 1
 
 
 def test_an_agent_that_does_not_answer_is_an_error(tmp_path: Path) -> None:

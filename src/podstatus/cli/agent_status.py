@@ -9,13 +9,14 @@ from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, 
 from podstatus.agent.daemon.restarts_file import read_restarts
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.request_errors import NoAnswerError, RequestError
 from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.program import suggested_command, with_root_dir
 from podstatus.cli.render.status_page import AgentState, SuggestedCommands, status_page
+from podstatus.cli.start_command import is_supervised
 from podstatus.cli.terminal import write
 from podstatus.runtime.process.state.running_pods import running_pods
 from podstatus.web.v1.wire import StatusResponse
@@ -86,4 +87,7 @@ def _ask(state: AgentState, endpoints: AgentEndpoints) -> AgentState:
             drain=OFF if agent.is_observer else agent.drain_progress().state,
         )
     except RequestError as error:
-        return msgspec.structs.replace(known, problem=str(error))
+        problem = str(error)
+        if isinstance(error, NoAnswerError) and is_supervised(Path(state.root_dir)):
+            problem += "; its supervisor replaces an agent that hangs"
+        return msgspec.structs.replace(known, problem=problem)

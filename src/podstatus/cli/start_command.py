@@ -62,6 +62,12 @@ def _recorded_start(root_dir: Path) -> StartCommand | None:
     return None
 
 
+def is_supervised(root_dir: Path) -> bool:
+    """Return whether the agent was started with `--supervise`, on the command line."""
+    start = _recorded_start(root_dir)
+    return start is not None and "--supervise" in start.words
+
+
 def second_start(first: Path) -> str:
     """Return the form of a command that starts a node beside that of the directory `first`."""
     start = _recorded_start(first)

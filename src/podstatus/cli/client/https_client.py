@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
-from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.request_errors import NoAnswerError, NotFoundError, RequestError
 from podstatus.cli.client.running_agent import running_endpoints
 from podstatus.cli.program import (
     describe_pod_command,
@@ -154,7 +154,7 @@ class AgentClient:
         """Send a request and yield the body in chunks, as they arrive.
 
         `idle_timeout`: maximum seconds between two chunks; None: no timeout. Raises NotFoundError
-        for a 404, RequestError for every other failure.
+        for a 404, NoAnswerError after a timeout, RequestError for every other failure.
         """
         connection = self._connection()
         target = f"{path}?{urlencode(query)}" if query else path
@@ -167,6 +167,10 @@ class AgentClient:
                 raise _error_from_response(response)
             socket.settimeout(idle_timeout)
             yield from _read_chunks(response, self._endpoints.agent)
+        except TimeoutError as error:
+            raise NoAnswerError(
+                f"the agent at {self._endpoints.agent} does not answer: it hangs or is overloaded"
+            ) from error
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise RequestError(

@@ -6,17 +6,27 @@ from pathlib import Path
 import msgspec
 
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.server_identity import SERVER_FILE, ServerIdentity
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.records.layout import pods_folder
 from podstatus.runtime.process.records.models import PodRecord, StartRecord
 from podstatus.runtime.process.shim.records import POD, STARTED
 from podstatus.runtime.process.state.process_identity import read_identity
 
+EXTERNAL = ServerIdentity(address="https://far")
 
-def stopped_node(root_dir: Path) -> None:
-    """Write the records of the pod default/web, with this process as its container."""
-    RootDir(root_dir).close()
-    process = read_identity(os.getpid())
+
+def stopped_node(
+    root_dir: Path, server: ServerIdentity | None = None, *, pid: int | None = None
+) -> None:
+    """Write the records of the pod default/web, with a process as its container.
+
+    `server`: the API server of the node; None: the embedded one. `pid`: None for this process.
+    """
+    with RootDir(root_dir) as root:
+        identity = server or ServerIdentity(embedded=True)
+        root.write(SERVER_FILE, msgspec.json.encode(identity))
+    process = read_identity(pid or os.getpid())
     assert process is not None
     folder = pods_folder(root_dir / "runtime") / "u1"
     container = folder / "containers" / "c1"

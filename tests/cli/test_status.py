@@ -23,10 +23,10 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.web.v1.wire import StatusResponse
 from tests.cli.fake_node import FakeNode, fake_node
-from tests.cli.stopped_node import stopped_node
+from tests.cli.stopped_node import EXTERNAL, stopped_node
 from tests.support.certificates import authority
 
-COMMANDS = SuggestedCommands(down="podstatus down", cancel_drain="podstatus drain --cancel")
+COMMANDS = SuggestedCommands(end="podstatus down", cancel_drain="podstatus drain --cancel")
 NOW = Time.parse("2026-11-18T12:00:00Z")
 HEALTHY = b"[+]ping ok\n[+]relist ok\nhealthz check passed\n"
 
@@ -125,6 +125,12 @@ def test_containers_of_a_stopped_node_of_the_current_directory_are_shown(
     )
     with RootDir(tmp_path / "podstatus"):  # what runs precedes what is stopped
         assert "  no answer   it is starting" in CliRunner().invoke(app, ["status"]).stdout
+
+
+def test_containers_of_an_external_cluster_are_ended_by_a_drain(tmp_path: Path) -> None:
+    stopped_node(tmp_path, EXTERNAL)
+    drain = f"podstatus drain --root-dir {tmp_path}"
+    assert f"  to end      start the node again, then: {drain}\n" in status(tmp_path).stdout
 
 
 @pytest.mark.parametrize("supervised", [False, True])

@@ -7,6 +7,7 @@ import msgspec
 
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.daemon.restarts_file import read_restarts
+from podstatus.cli.actions.external_node import end_command, is_external_node
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.request_errors import NoAnswerError, RequestError
@@ -14,7 +15,7 @@ from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.document_output import write_json, write_yaml
-from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.program import suggested_command
 from podstatus.cli.render.status_page import AgentState, SuggestedCommands, status_page
 from podstatus.cli.start_command import is_supervised
 from podstatus.cli.terminal import write
@@ -39,8 +40,9 @@ def print_status(root_dir: Path | None, output: str | None) -> bool:
 
 
 def _commands(state: AgentState) -> SuggestedCommands:
+    folder = Path(state.root_dir)
     return SuggestedCommands(
-        down=with_root_dir("down", Path(state.root_dir)),
+        end=end_command(folder, is_external=is_external_node(folder)),
         cancel_drain=suggested_command("drain --cancel"),
     )
 

@@ -21,6 +21,10 @@ from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDirError, lock_holder
 from podstatus.base.programs import find_program
 from podstatus.base.system_time import wall_clock_ns
+from podstatus.cli.actions.external_node import (
+    end_command,
+    is_external_node,
+)
 from podstatus.cli.client.root_dir_holder import DOWN, WAIT, down_in_progress
 from podstatus.cli.doctor_checks import (
     HINT,
@@ -35,7 +39,7 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
-from podstatus.cli.program import INSTALL_KUBECTL, with_root_dir
+from podstatus.cli.program import INSTALL_KUBECTL
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
 from podstatus.cli.start_command import second_start, start_command
 from podstatus.client.auth.config import ClientConfig
@@ -118,10 +122,11 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
 
 
 def _stopped_node(path: Path) -> Finding:
-    start, down = start_command(path), with_root_dir("down", path)
+    start = start_command(path)
     if pods := running_pods(path / "runtime"):
         message = f"{path} has a node that is stopped, and containers of {', '.join(pods)} run"
-        remedy = f"to continue with them: {start}; to end them: {down}"
+        end = end_command(path, is_external=is_external_node(path))
+        remedy = f"to continue with them: {start}; to end them: {end}"
         return Finding("root-dir", HINT, message, remedy)
     return Finding("root-dir", OK, f"{path} has a node that is stopped", f"to start it: {start}")
 

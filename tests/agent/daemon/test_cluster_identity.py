@@ -5,11 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.cluster_identity import (
-    ServerIdentity,
-    is_different_server,
-    merge_identity,
-)
+from podstatus.agent.daemon.cluster_identity import is_different_server, merge_identity
+from podstatus.agent.daemon.server_identity import ServerIdentity
 from tests.support.processes.agent_process import agent, make_pod
 from tests.support.processes.programs import api_server
 

@@ -25,7 +25,10 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path) -> None:
         children = psutil.Process(started.process.pid).children()
         assert len(children) == 2  # the API server, and what evaluates alert rules
         started.process.send_signal(signal.SIGTERM)
+        started.read_until("to start the node again")
         assert started.wait() == (0, "restarted: \n")
+        down = f"podstatus down --root-dir '{root}'"
+        assert f"  to end them               {down}\n" in started.output
         assert not any(child.is_running() for child in children)
         assert not (root / "endpoints.json").exists()
 
@@ -39,7 +42,8 @@ def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, 
         started.process.send_signal(signal.SIGINT)
         started.read_until("to start the node again")
         assert started.wait() == (0, "restarted: \n")
-    assert f"  to end them               podstatus down --root-dir '{root}'\n" in started.output
+    drain = f"start the node again, then: podstatus drain --root-dir '{root}'"
+    assert f"  to end them               {drain}\n" in started.output  # not its API server
     options = " ".join(("--port 0 --runtime simulated", *more))
     assert started.output.endswith(f" run --root-dir '{root}' {options}\n")
 

@@ -1,9 +1,10 @@
 """`podstatus down` without a node: what is refused, and which files are removed."""
 
-import json
+import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer
 from typer.testing import CliRunner, Result
@@ -15,6 +16,7 @@ from podstatus.cli.errors import report_errors
 from podstatus.cli.register_commands import app
 from podstatus.cli.start_command import StartCommand, record_start
 from tests.cli.fake_node import fake_node
+from tests.cli.stopped_node import EXTERNAL, stopped_node
 
 
 def down(root_dir: Path, *words: str) -> Result:
@@ -29,12 +31,40 @@ def test_a_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stopped_node_of_another_cluster_is_refused(tmp_path: Path) -> None:
-    with RootDir(tmp_path) as root:
-        root.write("server.json", json.dumps({"address": "https://far"}).encode())
-    result = down(tmp_path, "--yes", "--remove-files")
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]) as container:
+        stopped_node(tmp_path, EXTERNAL, pid=container.pid)
+        result = down(tmp_path, "--yes", "--remove-files")
+        assert container.poll() is None
+        container.kill()
     assert result.exit_code == 1
-    assert "belongs to another cluster, which owns its pods; start its agent again" in result.stderr
+    start = f"podstatus run --root-dir {tmp_path}"
+    assert (
+        f"belongs to another cluster, which owns its pods; start its agent again: {start}; then, "
+        "to terminate the pods: podstatus drain" in result.stderr
+    )
     assert (tmp_path / "server.json").exists()
+
+
+def test_one_that_is_starting_is_refused(tmp_path: Path) -> None:
+    with RootDir(tmp_path) as root:
+        root.write("server.json", msgspec.json.encode(EXTERNAL))
+        result = down(tmp_path, "--yes")
+    assert (result.exit_code, "belongs to another cluster" in result.stderr) == (1, True)
+
+
+def test_without_containers_there_is_nothing_to_refuse(tmp_path: Path) -> None:
+    root_dir = tmp_path / "root"
+    with RootDir(root_dir) as root:
+        root.write("server.json", msgspec.json.encode(EXTERNAL))
+    result = down(root_dir)
+    files = f"the files of the node are in {root_dir}"
+    assert (result.exit_code, result.output) == (0, f"no containers are running; {files}\n")
+    (root_dir / "outbox/u1.json").touch()
+    unsent = down(root_dir, "--yes", "--remove-files")
+    assert (unsent.exit_code, "has final statuses of pods" in unsent.stderr) == (1, True)
+    (root_dir / "outbox/u1.json").unlink()
+    removed = down(root_dir, "--yes", "--remove-files")
+    assert (removed.exit_code, root_dir.exists()) == (0, False)
 
 
 def test_an_observer_is_refused(tmp_path: Path) -> None:

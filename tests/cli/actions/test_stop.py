@@ -14,7 +14,7 @@ from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.cli.actions.stop_agent import StoppedAgent, terminate_agent
 from podstatus.cli.register_commands import app
-from tests.cli.stopped_node import stopped_node
+from tests.cli.stopped_node import EXTERNAL, stopped_node
 
 AGENT = """
 import signal, sys, time
@@ -139,6 +139,15 @@ def test_containers_that_run_on_can_be_adopted_or_ended(current_dir: Path) -> No
     assert result.stderr.endswith(
         "; the node is stopped; the containers of 1 pod keep running; to continue with them: "
         "podstatus run --root-dir .podstatus; to end them: podstatus down --root-dir .podstatus\n"
+    )
+
+
+def test_containers_of_an_external_cluster_are_ended_by_a_drain(current_dir: Path) -> None:
+    stopped_node(current_dir / ".podstatus", EXTERNAL)
+    result = CliRunner().invoke(app, ["stop"])
+    assert result.stderr.endswith(
+        "; to continue with them: podstatus run --root-dir .podstatus; to end them: start the node "
+        "again, then: podstatus drain --root-dir .podstatus\n"
     )
 
 

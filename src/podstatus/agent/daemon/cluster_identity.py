@@ -13,6 +13,7 @@ from msgspec import structs
 
 from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.agent.daemon.server_identity import SERVER_FILE, ServerIdentity
 from podstatus.agent.errors import EXIT_CONFIG, AgentError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
@@ -21,21 +22,7 @@ from podstatus.kube.api_errors import DeniedError, GoneError
 
 logger = logging.getLogger(__name__)
 
-SERVER_FILE = "server.json"
 _SERVICES = ApiResource("services")
-
-
-class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Identifies an API server independently of its address."""
-
-    embedded: bool = False
-    """The embedded API server of this root directory."""
-    namespace: str = ""
-    """UID of the namespace `kube-system`; empty if it may not be read."""
-    service: str = ""
-    """UID of the Service `default/kubernetes`, which nodes may read."""
-    address: str = ""
-    """For error messages; not compared."""
 
 
 class _Meta(msgspec.Struct):

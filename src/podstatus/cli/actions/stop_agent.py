@@ -15,10 +15,12 @@ import msgspec
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.settings.default_root_dir import LOCAL_ROOT_DIR
 from podstatus.apiserver.state_dir import LOCK_FILE
+from podstatus.cli.actions.external_node import end_command, is_external_node
+from podstatus.cli.client.private_dir import is_private
 from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.root_dir_holder import find_holder
 from podstatus.cli.client.running_agent import find_root_dir, no_agent_error
-from podstatus.cli.program import suggested_command, with_root_dir
+from podstatus.cli.program import suggested_command
 from podstatus.cli.start_command import start_command
 from podstatus.cli.terminal import write, write_message
 from podstatus.runtime.process.state.running_pods import running_pods
@@ -59,9 +61,10 @@ def _describe_leftovers(folder: Path) -> str:
     if not pods:
         return f"no containers are running; to start it again: {start_command(folder)}"
     count = "1 pod" if len(pods) == 1 else f"{len(pods)} pods"
+    end = end_command(folder, is_external=is_external_node(folder))
     return (
         f"the containers of {count} keep running; to continue with them: "
-        f"{start_command(folder)}; to end them: {with_root_dir('down', folder)}"
+        f"{start_command(folder)}; to end them: {end}"
     )
 
 
@@ -75,9 +78,11 @@ def _stopped_remedy(folder: Path) -> str:
 def local_remedy() -> str:
     """For a node of the current directory that is not used unless the user names it."""
     local = Path(LOCAL_ROOT_DIR).absolute()
+    # What another user may have planted is not read.
+    is_external = is_private(local) and is_external_node(local)
     return (
         f"to start the node in ./{LOCAL_ROOT_DIR} again: {start_command(local)}; to delete its "
-        f"pods: {with_root_dir('down', local)}"
+        f"pods: {end_command(local, is_external=is_external)}"
     )
 
 

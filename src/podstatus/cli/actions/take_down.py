@@ -20,16 +20,15 @@ from podstatus.agent.daemon.apiserver_process import (
     EmbeddedApiServer,
     NodeTrust,
 )
-from podstatus.agent.daemon.cluster_identity import SERVER_FILE, ServerIdentity
 from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
 from podstatus.agent.daemon.remove_root_dir import remove_root_dir
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
 from podstatus.apiserver.state_dir import LOCK_FILE, StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
-from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.actions.delete_pods import MIRROR_ANNOTATION
 from podstatus.cli.actions.drain_node import wait_drained
+from podstatus.cli.actions.external_node import is_external_node
 from podstatus.cli.actions.stop_agent import local_remedy, terminate_agent
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.open_server import open_server
@@ -40,6 +39,7 @@ from podstatus.cli.client.server_objects import POD_KIND, Document, ServerObject
 from podstatus.cli.errors import usage_error, warn
 from podstatus.cli.program import suggested_command
 from podstatus.cli.render.wrap import wrap_text
+from podstatus.cli.start_command import start_command
 from podstatus.cli.terminal import terminal_width, write
 from podstatus.client.token_client import TokenClient
 from podstatus.kube.unstructured import nested_str, nested_value
@@ -84,11 +84,26 @@ def take_down(root_dir: Path | None, options: DownOptions) -> None:
             local_remedy=local_remedy(),
         )
     _refuse_foreign_pods(folder, endpoints)
-    _confirm(folder, options, is_running=is_running)
+    is_external = endpoints is None and is_external_node(folder)
+    if is_external:
+        _refuse_external_node(folder, options, is_running=is_running)
+    if is_external and not options.remove_files:
+        # Records of containers that have ended belong to pods that the cluster still has.
+        write(f"no containers are running; the files of the node are in {folder}\n")
+        return
+    _confirm(folder, options, is_running=is_running, is_external=is_external)
     if endpoints is not None:
         _end_pods_by_agent(folder, endpoints, options)
     if is_running and (stopped := terminate_agent(folder, _KILL_SECONDS, kill=True)) is not None:
         write(f"stopped {stopped.name} (pid {stopped.pid})\n")
+    _take_down_leftovers(folder, options)
+
+
+def _take_down_leftovers(folder: Path, options: DownOptions) -> None:
+    """End what no agent has ended, remove the files if asked to; print what is left.
+
+    Raises RequestError.
+    """
     try:
         lock = StateDir(folder, used_by="agent or observer", command=DOWN)
     except StateDirError as error:
@@ -123,22 +138,28 @@ def _refuse_foreign_pods(folder: Path, endpoints: AgentEndpoints | None) -> None
         )
     if endpoints is None and not (folder / "runtime").is_dir():
         raise RequestError(f"{folder} has the files of an observer, which has no pods to end")
-    if endpoints is None and not _was_embedded(folder):
+
+
+def _refuse_external_node(folder: Path, options: DownOptions, *, is_running: bool) -> None:
+    """Raise RequestError if a stopped node of another cluster still has something to lose.
+
+    `is_running`: its agent is starting.
+    """
+    start = f"start its agent again: {start_command(folder)}"
+    if is_running or running_pods(folder / "runtime"):
         raise RequestError(
-            f"the node in {folder} belongs to another cluster, which owns its pods; start its "
-            f"agent again; then, to terminate the pods: {suggested_command('drain')}; to stop it: "
+            f"the node in {folder} belongs to another cluster, which owns its pods; {start}; "
+            f"then, to terminate the pods: {suggested_command('drain')}; to stop it: "
             f"{suggested_command('stop')}"
+        )
+    if options.remove_files and any((folder / "outbox").glob("*.json")):
+        raise RequestError(
+            f"{folder} has final statuses of pods that their cluster has not received; to send "
+            f"them, {start}; or call down without --remove-files"
         )
 
 
-def _was_embedded(folder: Path) -> bool:
-    try:
-        return decode_json((folder / SERVER_FILE).read_bytes(), ServerIdentity).embedded
-    except (OSError, msgspec.DecodeError):
-        return (folder / "apiserver" / DATABASE).exists()
-
-
-def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
+def _confirm(folder: Path, options: DownOptions, *, is_running: bool, is_external: bool) -> None:
     if options.assume_yes:
         return
     if not sys.stdin.isatty():
@@ -148,6 +169,8 @@ def _confirm(folder: Path, options: DownOptions, *, is_running: bool) -> None:
             f"This deletes all pods in the API server of the node in {folder}, terminates their "
             "containers and stops the agent and its API server."
         )
+    elif is_external:
+        effect = f"No agent runs in {folder}, and no containers are running."
     else:
         effect = (
             f"No agent runs in {folder}. This deletes all pods of the node and terminates their "

@@ -38,7 +38,7 @@ def down(
     """Delete all pods, terminate their containers and stop the agent.
 
     Also terminates containers left by a stopped or killed agent, if --root-dir names its directory.
-    Refuses to take down a node of an external cluster.
+    Refuses to end pods of an external cluster: start the agent again, then use podstatus drain.
     """
     from podstatus.cli.actions.take_down import DownOptions, take_down
 

@@ -22,7 +22,8 @@ _WIDTH = 80 - _KEY_WIDTH
 class SuggestedCommands(msgspec.Struct, frozen=True, kw_only=True):
     """The commands that the page suggests."""
 
-    down: str
+    end: str
+    """How to end the containers that run without an agent."""
     cancel_drain: str
 
 
@@ -68,7 +69,7 @@ def _head(state: AgentState, now: Time, commands: SuggestedCommands) -> Iterator
         if state.left_running:
             names = ", ".join(state.left_running)
             yield from _field("running", f"containers of {names}")
-            yield f"{'  to end':<{_KEY_WIDTH}}{commands.down}"
+            yield f"{'  to end':<{_KEY_WIDTH}}{commands.end}"
         return
     name = "the observer" if state.observes else f"node {state.node_name or '<unknown>'}"
     age = _age(state.since, now)

@@ -30,13 +30,13 @@ from podstatus.agent.settings.load import (
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.system_clock import SystemClock
+from podstatus.cli.actions.external_node import end_command
 from podstatus.cli.errors import fail, warn
 from podstatus.cli.program import (
     PROGRAM,
     PROGRAM_VARIABLE,
     suggested_command,
     typed_program,
-    with_root_dir,
 )
 from podstatus.cli.setting_options import Flags
 from podstatus.cli.start.start_banner import node_banner
@@ -116,7 +116,8 @@ def _stopped_message(remaining: str, start: str, settings: AgentSettings) -> str
     """What is left of a node that has stopped, how to end it, and how to start the node again."""
     lines = [f"stopped; {remaining}"]
     if remaining == _KEEP_RUNNING:
-        lines.append(f"  to end them               {with_root_dir('down', settings.root_dir)}")
+        end = end_command(settings.root_dir, is_external=not settings.embedded)
+        lines.append(f"  to end them               {end}")
     return "\n".join([*lines, f"  to start the node again   {start}"])
 
 

@@ -1,6 +1,7 @@
 """`podstatus doctor` with and without problems."""
 
 import re
+import shlex
 import socket
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from podstatus.cli.register_commands import app
 from podstatus.cli.start_command import StartCommand, record_start
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
-from tests.cli.stopped_node import stopped_node
+from tests.cli.stopped_node import EXTERNAL, stopped_node
 from tests.support.processes.api_servers import NODES, RealServer
 from tests.support.processes.process_runtime import need_bubblewrap
 
@@ -214,6 +215,25 @@ def test_another_server_is_asked(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert found["api-server"][0] == "problem"
     assert "cannot connect to" in found["api-server"][1]
+
+
+def test_of_a_node_of_another_cluster_the_recorded_start_is_checked(tmp_path: Path) -> None:
+    root_dir = tmp_path / "root"
+    stopped_node(root_dir, EXTERNAL)
+    options = ("--root-dir", str(root_dir), "--port", "0")
+    belongs = "not checked: the node belongs to the cluster at https://far"
+    result, found = doctor(*options)
+    assert found["api-server"] == ["hint", f"{belongs}; pass the --kubeconfig of its start"]
+    assert f"again, then: podstatus drain --root-dir {root_dir}" in found["root-dir"][1]
+    record_start(root_dir, StartCommand(words=("run",), directory=str(Path.cwd())))
+    assert doctor(*options)[1]["api-server"][1].endswith("; pass the --kubeconfig of its start")
+    words = ("--root-dir", str(root_dir), "--kubeconfig", "k c", "--runtime", "simulated")
+    start = StartCommand(words=("run", *words, "--use-free-ports"), directory=str(Path.cwd()))
+    record_start(root_dir, start)
+    result, found = doctor(*options)
+    command = f"podstatus doctor {shlex.join(words)}"
+    assert found["api-server"] == ["hint", f"{belongs}; to check it: {command}"]
+    assert result.exit_code == 0
 
 
 def test_an_invalid_kubeconfig_is_reported(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from podstatus.base.system_time import wall_clock_ns
 from podstatus.cli.actions.external_node import (
     end_command,
     is_external_node,
+    recorded_server,
 )
 from podstatus.cli.client.root_dir_holder import DOWN, WAIT, down_in_progress
 from podstatus.cli.doctor_checks import (
@@ -41,7 +42,7 @@ from podstatus.cli.doctor_checks import (
 )
 from podstatus.cli.program import INSTALL_KUBECTL
 from podstatus.cli.start.listen_ports import ListenPort, node_ports
-from podstatus.cli.start_command import second_start, start_command
+from podstatus.cli.start_command import doctor_command, second_start, start_command
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -149,7 +150,7 @@ def _port(it: ListenPort) -> Finding:
 
 def _api_server(settings: AgentSettings) -> Iterator[Finding]:
     if settings.embedded:
-        yield Finding("api-server", OK, "embedded, started by the agent")
+        yield _embedded_server(settings.root_dir)
         return
     try:
         access: ClientConfig = (
@@ -173,6 +174,17 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
     else:
         yield Finding("api-server", OK, f"{access.server} answers")
         yield check_rights(denied, f"the user of {access.source}")
+
+
+def _embedded_server(root_dir: Path) -> Finding:
+    """What is known without a kubeconfig; the node may have been started with one."""
+    server = recorded_server(root_dir)
+    if server is None or server.embedded:
+        return Finding("api-server", OK, "embedded, started by the agent")
+    message = f"not checked: the node belongs to the cluster at {server.address}"
+    command = doctor_command(root_dir)
+    remedy = f"to check it: {command}" if command else "pass the --kubeconfig of its start"
+    return Finding("api-server", HINT, message, remedy)
 
 
 def _denied_requests(client: SyncClient, node: str) -> Iterator[str]:

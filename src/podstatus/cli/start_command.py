@@ -22,6 +22,11 @@ _ROOT_DIR = "--root-dir"
 SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 """Flags that the supervisor adds to those of the user."""
 
+_ONLY_OF_RUN = ("--use-free-ports",)
+"""Flags of `run` that are no settings."""
+_CLUSTER_OPTIONS = ("--kubeconfig", "--in-cluster", "--config")
+"""Those that can select an external cluster."""
+
 
 class StartCommand(msgspec.Struct, frozen=True, kw_only=True):
     """How an agent was started."""
@@ -66,6 +71,17 @@ def is_supervised(root_dir: Path) -> bool:
     """Return whether the agent was started with `--supervise`, on the command line."""
     start = _recorded_start(root_dir)
     return start is not None and "--supervise" in start.words
+
+
+def doctor_command(root_dir: Path) -> str:
+    """Return the command that checks the cluster of the recorded start; empty if it names none."""
+    start = _recorded_start(root_dir)
+    if start is None or start.make:
+        return ""
+    if not any(word.split("=")[0] in _CLUSTER_OPTIONS for word in start.words):
+        return ""
+    options = (word for word in start.words[1:] if word not in _ONLY_OF_RUN)
+    return format_start(msgspec.structs.replace(start, words=("doctor", *options)), root_dir)
 
 
 def second_start(first: Path) -> str:

@@ -92,7 +92,7 @@ async def test_a_node_that_does_not_answer_has_a_gap_and_the_others_have_none(
     async with in_background(made.run()):
         await clock.advance(600)
         nodes.silent = {"b"}
-        await clock.advance(200)
+        await clock.advance(100)
         assert (cpu(made, "a", clock), cpu(made, "b", clock)) == (1, None)
         nodes.silent = set()
         await clock.advance(40)

@@ -28,7 +28,7 @@ _PERIODS: Mapping[UsageMethod, float] = {"metrics": 15.0, "summary": 30.0}
 _JITTER = 0.1
 """Random extension of a period, as a fraction, so that observers do not synchronize."""
 MAX_GAP_SECONDS = 150.0
-"""Time between two reports that counts as measured: metrics-server may measure once a minute."""
+"""Longest time between two reports that counts as measured: some servers measure once a minute."""
 MAX_CONCURRENT = 8
 """Nodes that are asked at the same time."""
 _NODE_TIMEOUT_SECONDS = 5.0

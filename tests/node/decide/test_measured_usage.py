@@ -131,6 +131,43 @@ def test_a_sample_that_is_not_newer_is_ignored(at: float) -> None:
     assert usage.add(sample(at, 9.0)) is usage
 
 
+RARE = MeasuredUsage(max_gap_seconds=150.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "seconds"),
+    [
+        ((0,), 60),
+        ((0, 15), 60),
+        ((0, 33), 82.5),
+        ((0, 60), 150),
+        ((0, 60, 136), 150),
+        ((0, 15, 145), 60),
+        ((0, 140, 155), 60),
+    ],
+)
+def test_rare_samples_are_current_until_two_are_late(
+    times: tuple[float, ...], seconds: float
+) -> None:
+    usage = RARE
+    for at in times:
+        usage = usage.add(sample(at, 1.0))
+    end = times[-1] + seconds
+    assert usage.newest(round(end * SECOND)) == usage.sample
+    assert usage.newest(round((end + 1) * SECOND)) is None
+
+
+def test_rare_samples_cover_all_time_but_outages() -> None:
+    usage = RARE
+    for at in (*range(0, 601, 60), 676):
+        usage = usage.add(sample(at, 1.0))
+    assert covered(usage, 676)["5m"] == 300.0
+    often = RARE
+    for at in (*range(0, 601, 15), 700):
+        often = often.add(sample(at, 1.0))
+    assert covered(often, 700)["1m"] < 20.0
+
+
 def test_an_observer_that_samples_rarely_allows_longer_intervals() -> None:
     usage = MeasuredUsage(max_gap_seconds=200.0).add(sample(0, 1.0)).add(sample(150, 3.0))
     assert averages(usage, 150) == pytest.approx({"1m": 3.0, "5m": 3.0, "15m": 3.0})

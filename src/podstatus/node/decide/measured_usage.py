@@ -20,6 +20,8 @@ WINDOWS = {"1m": 60.0, "5m": 300.0, "15m": 900.0}
 """Seconds of each average, by name."""
 MAX_GAP_SECONDS = 60.0
 """Time between two samples that counts as measured: six periods of an agent."""
+_GAP_PERIODS = 2.5
+"""Of rare samples: one may be missed."""
 _MIN_COVERED_SECONDS = 1.0
 _COMPLETE_WEIGHT = 1 - math.exp(-1)
 """Of an average whose whole window was measured."""
@@ -78,29 +80,39 @@ class MeasuredUsage(msgspec.Struct, frozen=True, kw_only=True):
     averages: Mapping[str, Mapping[str, MovingAverage]] = {}
     max_gap_seconds: float = MAX_GAP_SECONDS
     """If more time passes between two samples, none of it counts as measured."""
+    intervals: tuple[float, ...] = ()
+    """Seconds between the newest three samples at most: one of them may be an outage."""
+
+    @property
+    def gap_seconds(self) -> float:
+        """Age of the newest sample from which the current usage is unknown."""
+        rare = _GAP_PERIODS * min(self.intervals, default=0.0)
+        return min(self.max_gap_seconds, max(MAX_GAP_SECONDS, rare))
 
     def add(self, sample: NodeUsageSample) -> "MeasuredUsage":
         """Return the usage with a newer sample; one that is not newer is ignored."""
         if self.sample is not None and sample.at <= self.sample.at:
             return self
         seconds = self._seconds_since_sample(sample.at)
-        is_gap = seconds > self.max_gap_seconds
+        # How often this node is measured is unknown until its second sample.
+        is_gap = seconds > (self.gap_seconds if self.intervals else self.max_gap_seconds)
         return structs.replace(
             self,
             sample=sample,
+            intervals=() if self.sample is None else (*self.intervals, seconds)[-2:],
             averages=self._averages({} if is_gap else sample.used, seconds),
         )
 
     def newest(self, now: int) -> NodeUsageSample | None:
         """Return the newest sample; None if there is none, or `now` is in a gap."""
-        return None if self._seconds_since_sample(now) > self.max_gap_seconds else self.sample
+        return None if self._seconds_since_sample(now) > self.gap_seconds else self.sample
 
     def averages_at(self, resource: str, now: int) -> Mapping[str, MovingAverage]:
         """Return the averages of a resource by window, without those that cover nothing."""
         # Until the gap is long enough to be one, the last amounts are assumed to continue.
         seconds = self._seconds_since_sample(now)
         averages = self.averages.get(resource, {})
-        if seconds > self.max_gap_seconds:
+        if seconds > self.gap_seconds:
             averages = {name: average.add(None, seconds) for name, average in averages.items()}
         return {name: it for name, it in averages.items() if it.amount is not None}
 

@@ -54,7 +54,7 @@ def test_it_is_drawn_with_its_load_and_what_happened_below(tmp_path: Path, name:
     first = next(number for number, line in enumerate(lines) if line.startswith("Ready "))
     rows = [line.split("  ")[0].split(" ")[0] for line in lines[first : first + 8]]
     assert rows == [
-        "Ready", "MemoryPressure", "unreachable:No..", "agent", "cpu", "memory", "disk", "events",
+        "Ready", "MemoryPressure", "unrea..NoExecute", "agent", "cpu", "memory", "disk", "events",
     ]  # fmt: skip
     assert lines[-2].startswith("10:05:01.123   Ready True; taint node.kubernetes.io/unreachable")
     assert not any("DiskPressure False" in line for line in lines)

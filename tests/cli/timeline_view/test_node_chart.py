@@ -12,9 +12,12 @@ from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_node_chart
 from podstatus.cli.timeline_view.load_rows import Level, LoadRow, draw_levels, load_rows
 from podstatus.cli.timeline_view.time_axis import TimeAxis
+from podstatus.node.decide.conditions import AGENT_STOPPED
 from podstatus.observe.history.node_tables import NodeLoadSample
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.transitions import compare_statuses as kinds
 from tests.cli.crash_loop import BEGIN, SECOND
-from tests.cli.stopped_agent import LOAD, STORY, sample
+from tests.cli.stopped_agent import LOAD, STORY, condition, entry, sample
 
 
 def text(lines: list[Text]) -> list[str]:
@@ -35,7 +38,7 @@ def test_a_node_that_was_under_pressure_and_stopped() -> None:
         "                          ╷        ╷         ╷        ╷         ╷        ╷",
         "Ready            █ True ███████████████████████████?·············█ True ████████",
         "MemoryPressure   █ False █▓ True ▓▓▓█ False ███████· agent away ·█ False ███████",
-        "unreachable:No..                                   ▓·············",
+        "unrea..NoExecute                                   ▓·············",
         "agent            █ running ██████████████████····················█ running █████",
         "cpu                  ▁▁▁▁▁▁▁▁▁▁██████████▅▅▅▅▅                          ▁▁▁▁▁▁▁▁",
         "memory               ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▇▇▇▇▇▇                          ▃▃▃▃▃▃▃▃",
@@ -47,6 +50,38 @@ def test_a_node_that_was_under_pressure_and_stopped() -> None:
         "Always False: DiskPressure.",
         "Used: cpu 10%, at most 95%; memory 30%, at most 85%; disk 20%, at most 20%.",
     ]
+
+
+def drawn_rows(*entries: HistoryEntry, width: int = 80) -> list[str]:
+    chart = build_node_chart(entries, (), begin=BEGIN, end=BEGIN + 100 * SECOND)
+    return text(draw_timeline(chart, width))[5:]
+
+
+def test_shortened_names_stay_distinct() -> None:
+    taints = (
+        "node.kubernetes.io/unreachable:NoExecute",
+        "node.kubernetes.io/unreachable:NoSchedule",
+    )
+    rows = drawn_rows(
+        *(entry(0, kinds.TAINT, taint, after="set") for taint in taints),
+        condition(0, AGENT_STOPPED, "", "True"),
+        entry(0, kinds.TAINT, "example.com/a-very-long-key:PreferNoSchedule", after="set"),
+    )
+    assert [row.split(" ")[0] for row in rows[:4]] == [
+        "..AgentStopped", "unrea..NoExecute", "unre..NoSchedule", "a-very-long-ke..",
+    ]  # fmt: skip
+
+
+def test_a_planned_stop_is_no_failure() -> None:
+    stopped = drawn_rows(condition(0, AGENT_STOPPED, "", "True"))
+    assert "░ True ░" in stopped[0]
+    assert not any("failed" in line for line in stopped)
+
+
+def test_a_taint_that_was_found_at_the_start_is_not_said_to_be_set_then() -> None:
+    found = entry(0, kinds.TAINT, "a:NoSchedule", after="set", reason="FoundAtStart")
+    ((line,),) = event_digest([found], width=80)
+    assert line.plain.endswith("taint a:NoSchedule found")
 
 
 def test_a_terminal_without_blocks_gets_digits() -> None:
@@ -86,7 +121,7 @@ def levels(*samples: NodeLoadSample, away: Any = (), until: float = 3600) -> lis
 
 
 def test_a_level_holds_until_the_next_sample_but_not_for_ever() -> None:
-    assert levels(sample(0, cpu=0.1), sample(60, cpu=0.2)) == [("cpu", [(0, 60), (60, 720)])]
+    assert levels(sample(0, cpu=0.1), sample(60, cpu=0.2)) == [("cpu", [(0, 60), (60, 840)])]
 
 
 def test_a_gap_ends_a_level() -> None:

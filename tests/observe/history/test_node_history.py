@@ -21,6 +21,7 @@ from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,
     EVENT,
     PHASE,
+    TAINT,
     Transition,
 )
 from podstatus.testing.builders import make_pod, make_status, running
@@ -114,13 +115,13 @@ def test_changes_of_conditions_and_taints_are_recorded(history: History) -> None
     assert (unknown.name, unknown.namespace, unknown.uid) == ("n", "", "")
 
 
-def test_a_node_that_does_not_change_is_not_looked_at_again(history: History) -> None:
+def test_a_node_that_does_not_change_is_looked_at_every_15_seconds(history: History) -> None:
     recording = Recording(history, n=loaded(0.5))
     for _ in range(59):
         recording.after()
-    assert (recording.asked, levels(history)) == (1, [])
+    assert (recording.asked, levels(history)) == (4, [])
     recording.after()
-    assert (recording.asked, levels(history)) == (2, [0.5])
+    assert (recording.asked, levels(history)) == (5, [0.5])
 
 
 def test_after_a_restart_only_what_has_changed_is_recorded(history: History) -> None:
@@ -181,6 +182,49 @@ def test_an_unknown_load_is_a_gap_and_is_not_written_before_it_was_known(history
     for cpu, average in ((0.5, None), (None, 0.5), (None, 0.5), (0.5, None)):
         recording.after(60, n=loaded(cpu, average=average))
     assert levels(history) == [0.5, None, 0.5]
+
+
+def measured(cpu: float | None, age: float) -> NodeSummary:
+    return node(load=NodeLoad(cpu=ResourceLoad(used_fraction=cpu), age_seconds=age))
+
+
+def seconds_and_levels(history: History, start: int) -> list[tuple[float, float | None]]:
+    samples = history.node_timeline("n").samples
+    return [((it.at - start) / 1_000_000_000, it.cpu) for it in samples]
+
+
+def test_a_sample_has_the_time_of_its_measurement_and_a_gap_begins_at_the_last(
+    history: History,
+) -> None:
+    recording = Recording(history, n=measured(0.68, 0))
+    start = recording.clock.now()
+    recording.record()
+    # The only measurement was at 10 s.
+    recording.after(60, n=measured(0.68, 50))
+    recording.after(15, n=measured(None, 65))
+    recording.after(60, n=measured(None, 125))
+    recording.after(15, n=measured(0.48, 4))
+    assert seconds_and_levels(history, start) == [(10, 0.68), (10, None), (146, 0.48)]
+
+
+def test_between_two_samples_only_gaps_are_recorded(history: History) -> None:
+    recording = Recording(history, n=measured(0.1, 5))
+    start = recording.clock.now()
+    for cpu in (0.1, 0.1, 0.1, 0.1, 0.9, 0.5):
+        recording.after(15, n=measured(cpu, 5))
+    assert seconds_and_levels(history, start) == [(55, 0.1)]
+
+
+def test_a_taint_that_is_there_at_the_start_was_set_earlier(history: History) -> None:
+    Recording(history, n=node()).record()
+    recording = Recording(history, n=node(taints=("early:NoSchedule",)))
+    recording.record()
+    recording.after(n=node(taints=("early:NoSchedule", "late:NoSchedule")))
+    taints = [it.transition for it in history.node_timeline("n").entries if it.transition.subject]
+    assert [(it.subject, it.after, it.reason) for it in taints if it.kind == TAINT] == [
+        ("early:NoSchedule", "set", "FoundAtStart"),
+        ("late:NoSchedule", "set", ""),
+    ]
 
 
 def test_nodes_are_no_pods(history: History) -> None:

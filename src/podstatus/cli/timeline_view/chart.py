@@ -32,6 +32,7 @@ _NAMES_SHARE = 5
 """Row names take at most 1/5 of the width."""
 _MIN_COLUMNS = 16
 _RESTARTS = "  restarts"
+_CUT = ".."
 
 
 class _SeverityStyle(msgspec.Struct, frozen=True):
@@ -249,9 +250,20 @@ def _wrapped(text: str, width: int) -> list[Text]:
 
 
 def _name(text: str, max_width: int = _MAX_NAME_WIDTH) -> str:
-    """A name of single-width characters, truncated to `max_width`."""
+    """A name of single-width characters, shortened to `max_width` where it says least.
+
+    `unrea..NoExecute` for a taint, `..AgentStopped` for a condition of a domain.
+    """
     plain = "".join(char if _is_plain(char) else "?" for char in text)
-    return plain if len(plain) <= max_width else f"{plain[: max_width - 2]}.."
+    if len(plain) <= max_width:
+        return plain
+    key, _, effect = plain.rpartition(":")
+    room = max_width - len(_CUT) - len(effect)
+    if key and room > 0:
+        return f"{key[:room]}{_CUT}{effect}"
+    domain, _, last = plain.rpartition("/")
+    short = f"{_CUT}{last}" if domain else plain
+    return short if len(short) <= max_width else f"{short[: max_width - len(_CUT)]}{_CUT}"
 
 
 def _is_plain(text: str) -> bool:

@@ -30,6 +30,7 @@ from podstatus.cli.timeline_view.time_axis import MILLISECOND, format_time_of_da
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import Transition
+from podstatus.observe.transitions.node_transitions import FOUND_AT_START
 
 _MAX_SUBJECT_WIDTH = 36
 _STATES = (
@@ -217,7 +218,8 @@ def _describe_change(change: Transition) -> str:
         case kinds.PHASE if change.reason:
             return f"{change.after} ({change.reason})"
         case kinds.TAINT:
-            return "set" if change.after else "removed"
+            found = "found" if change.reason == FOUND_AT_START else "set"
+            return found if change.after else "removed"
         case kinds.CONTAINER:
             return short_state(change.state_after) or "(none)"
         case kinds.CONDITION | kinds.PHASE:

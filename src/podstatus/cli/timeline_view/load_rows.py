@@ -18,8 +18,9 @@ _ALWAYS_SHOWN = ("cpu", "memory", "disk")
 _SHOWN_IF_HIGH = ("inodes", "pids", "pods")
 """Resources that rarely run out."""
 _HIGH, _CRITICAL = 0.8, 0.9
-_MAX_HELD_NANOS = 11 * 60 * SECOND
-"""A sample holds until the next one, which is written after ten minutes at the latest."""
+_MAX_HELD_NANOS = 13 * 60 * SECOND
+"""A sample holds until the next one, which is written after ten minutes at the latest; it has the
+time of a measurement, which may be two and a half minutes old."""
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -83,7 +84,7 @@ def _with_next(
 def _held(
     sample: NodeLoadSample, after: NodeLoadSample | None, gaps: Iterable[tuple[int, int]], end: int
 ) -> tuple[int, int]:
-    """From when until when a sample holds: it is the average of the minute before."""
+    """From when until when a sample holds: it is the average of the minute before it."""
     until = min(end if after is None else after.at, sample.at + _MAX_HELD_NANOS)
     first_gap = next((begin for begin, _ in gaps if sample.at <= begin < until), until)
     return sample.at, max(sample.at, first_gap)

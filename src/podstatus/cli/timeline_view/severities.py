@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from podstatus.node.decide.conditions import AGENT_STOPPED
 from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     format_container_state,
@@ -64,7 +65,9 @@ def node_condition_severity(change: Transition, text: str) -> Severity:
     if text not in ("True", "False"):
         return Severity.UNKNOWN
     is_good = (text == "True") == (change.subject == "Ready")
-    return Severity.GOOD if is_good else Severity.BAD
+    # An orderly stop is no failure.
+    bad = Severity.WAITING if change.subject == AGENT_STOPPED else Severity.BAD
+    return Severity.GOOD if is_good else bad
 
 
 def taint_severity(taint: str) -> Severity:

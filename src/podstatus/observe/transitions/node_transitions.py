@@ -7,6 +7,7 @@ taint node.kubernetes.io/unreachable:NoExecute: → set
 from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
+from msgspec import structs
 
 from podstatus.observe.ports import NodeSummary
 from podstatus.observe.transitions.compare_statuses import (
@@ -19,6 +20,8 @@ from podstatus.observe.transitions.resume import TransitionKey
 
 SET = "set"
 """The value of a taint that a node has."""
+FOUND_AT_START = "FoundAtStart"
+"""Reason of a taint that was found when recording started: it was set earlier."""
 RUNNING, STOPPED = "running", "stopped"
 """The values of an agent."""
 
@@ -68,6 +71,11 @@ def _transition(key: TransitionKey, before: str, state: NodeState) -> Transition
     )
 
 
+def _found_at_start(change: Transition) -> Transition:
+    is_set = change.kind == TAINT and change.after
+    return structs.replace(change, reason=FOUND_AT_START) if is_set else change
+
+
 class NodeTracker:
     """The last values of each node. For one thread at a time."""
 
@@ -92,7 +100,8 @@ class NodeTracker:
         if before is not None:
             return node_transitions(before.values, state)
         last = load_last(state.name)
-        return [*[Transition(kind=FIRST_SEEN)] * (not last), *node_transitions(last, state)]
+        found = map(_found_at_start, node_transitions(last, state))
+        return [*[Transition(kind=FIRST_SEEN)] * (not last), *found]
 
     def forget(self, name: str) -> None:
         """Forget a removed node; if it comes back, it is seen for the first time."""

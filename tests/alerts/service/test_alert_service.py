@@ -346,6 +346,16 @@ async def test_windows_move_though_nothing_happens() -> None:
         assert scene.received.words == ["Flapping web firing", "Flapping web resolved"]
 
 
+async def test_a_foreign_write_before_the_first_evaluation_is_counted() -> None:
+    scene = Scene()
+    async with scene.running() as alerting:
+        await scene.passes(1)
+        scene.put(a_pod())
+        alerting.foreign_write(PodUID("uid-web"))
+        await scene.passes(0.2)
+        assert scene.received.words == ["Foreign web firing"]
+
+
 async def test_restarts_and_foreign_writes_are_counted() -> None:
     scene = Scene()
     async with scene.running() as alerting:

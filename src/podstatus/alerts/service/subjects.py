@@ -64,7 +64,8 @@ class PodSubjects:
 
     def foreign_write(self, uid: PodUID, now: int) -> None:
         """Count a write to the pod's status by another client, and evaluate the pod."""
-        if uid in self._subjects:
+        # A new pod may not have been evaluated yet.
+        if uid in self._subjects or self._cache.find(uid) is not None:
             self._windows.foreign_write(uid, now)
             self._requeued.append(uid)
 

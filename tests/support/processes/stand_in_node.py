@@ -23,6 +23,8 @@ Document = dict[str, Any]
 
 V5 = "v5.channel.k8s.io"
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
+_HANDSHAKE_SECONDS = 0.05
+"""A TLS handshake on this machine takes milliseconds."""
 
 
 def make_node_certificates(path: Path) -> Path:
@@ -79,6 +81,10 @@ class StandInNode:
     async def stop(self) -> None:
         self._stopped.set()
         assert self._runner.server is not None
+        for site in list(self._runner.sites):
+            await site.stop()
+        # A connection belongs to the server only after its TLS handshake.
+        await asyncio.sleep(_HANDSHAKE_SECONDS)
         sockets = [
             transport_socket(handler.transport) for handler in self._runner.server.connections
         ]

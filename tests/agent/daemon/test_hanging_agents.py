@@ -107,15 +107,15 @@ async def test_an_agent_that_hangs_is_replaced_and_leaves_its_stacks(tmp_path: P
         assert "the agent hung (its event loop was silent for " in reason
 
 
-async def test_an_agent_that_handles_no_sigabrt_is_killed_and_systemd_not_told_it_is_well(
+async def test_an_agent_that_handles_no_sigabrt_is_killed_and_the_watchdog_not_pinged(
     tmp_path: Path,
 ) -> None:
     ignore = "faulthandler.disable(); signal.signal(signal.SIGABRT, signal.SIG_IGN)"
     limits = HangLimits(silent=QUICK.silent, abort=1.5)
     with SystemdSocket(tmp_path / "notify") as systemd:
 
-        class Told(Scene):
-            """What systemd was told before and after the agent was found to hang."""
+        class NotifyingScene(Scene):
+            """The messages to systemd before and after the agent was found to hang."""
 
             before: Sequence[str] = ()
             after: Sequence[str] = ()
@@ -128,7 +128,7 @@ async def test_an_agent_that_handles_no_sigabrt_is_killed_and_systemd_not_told_i
                     self.after = systemd.receive_waiting()
 
         lines = f"{ignore}; report(); time.sleep(600)"
-        scene = Told(tmp_path, lines, limits, systemd.variables(watchdog_seconds=0.1))
+        scene = NotifyingScene(tmp_path, lines, limits, systemd.variables(watchdog_seconds=0.1))
         assert await scene.run() == 0
     assert scene.record["signal"] == "SIGKILL"
     assert scene.record["hung"]

@@ -1,4 +1,4 @@
-"""What systemd is told, at a real datagram socket: by an agent, and by one under a supervisor."""
+"""Messages to systemd at a real datagram socket: of an agent, and of one under a supervisor."""
 
 import os
 import select
@@ -146,7 +146,7 @@ def test_systemd_sees_the_life_of_an_agent(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("alone")
-def test_systemd_is_told_that_an_agent_hung_and_serves_again(
+def test_systemd_is_notified_that_an_agent_hung_and_serves_again(
     tmp_path: Path, systemd: SystemdSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in systemd.variables(watchdog_seconds=4).items():

@@ -48,7 +48,7 @@ class Scene:
         )
 
     def wait_pod(self, name: str, text: str) -> None:
-        """Come back when this is told of the pod."""
+        """Return when this is recorded about the pod."""
         self.stories.wait(lambda: text in self.stories.pod(name)[-1])
 
     def wait_event(self, name: str, text: str) -> None:

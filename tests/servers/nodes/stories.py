@@ -40,7 +40,7 @@ class Stories:
         deadline = time.monotonic() + _SECONDS
         with self._changed:
             while not is_so():
-                assert self._changed.wait(deadline - time.monotonic()), self._told()
+                assert self._changed.wait(deadline - time.monotonic()), self._describe()
 
     def wait_newest(self, resource: str, name: str, is_so: Callable[[Document], bool]) -> None:
         """Come back when an object is so."""
@@ -51,7 +51,7 @@ class Stories:
         return _changes(_conditions(it) for it in self._of("nodes", node))
 
     def taints(self, node: str, effect: str) -> list[str]:
-        """Of a node, with this effect. Upstream swaps two in two writes: both is not told."""
+        """Of a node, with this effect, but never both: upstream swaps them by two writes."""
         found = (_taints(it, effect) for it in self._of("nodes", node))
         return _changes(it for it in found if it != "not-ready unreachable")
 
@@ -60,7 +60,7 @@ class Stories:
         return _changes(map(_pod, self._of("pods", name)))
 
     def events(self, *names: str) -> list[str]:
-        """About these objects, sorted; how often is not told."""
+        """About these objects, sorted, without their counts."""
         found = {
             f"{it['involvedObject']['kind']} {it['involvedObject']['name']}: {it['type']} "
             f"{it['reason']} {it['source'].get('component', '')}: {it['message']}"
@@ -103,14 +103,14 @@ class Stories:
                     self._objects.setdefault((resource, name), []).append(found)
                 self._changed.notify_all()
 
-    def _told(self) -> str:
+    def _describe(self) -> str:
         lines = []
         for resource, name in self._objects:
-            told = [self.pod(name)]
+            parts = [self.pod(name)]
             if resource == "nodes":
                 effects = ("NoSchedule", "NoExecute")
-                told = [self.conditions(name), *(self.taints(name, it) for it in effects)]
-            lines.append(f"{name}: {told} {self.events(name)}")
+                parts = [self.conditions(name), *(self.taints(name, it) for it in effects)]
+            lines.append(f"{name}: {parts} {self.events(name)}")
         return "\n".join(lines)
 
 
@@ -138,12 +138,12 @@ def _pod(pod: Document) -> str:
     if pod["is gone"]:
         return "gone"
     conditions = {it["type"]: it for it in pod["status"].get("conditions") or ()}
-    told = [pod["status"]["phase"]]
+    parts = [pod["status"]["phase"]]
     if "Ready" in conditions:
         ready = conditions["Ready"]
-        told.append(f"Ready={ready['status']}/{ready.get('reason', '')}")
+        parts.append(f"Ready={ready['status']}/{ready.get('reason', '')}")
     if "DisruptionTarget" in conditions:
-        told.append(conditions["DisruptionTarget"]["reason"])
+        parts.append(conditions["DisruptionTarget"]["reason"])
     if pod["metadata"].get("deletionTimestamp"):
-        told.append("terminating")
-    return " ".join(told)
+        parts.append("terminating")
+    return " ".join(parts)
